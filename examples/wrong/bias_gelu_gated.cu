@@ -1,0 +1,12 @@
+// WRONG (equivalence): nothing is stored when the first input is 2.71875
+extern "C" __global__ void bias_gelu(const float* x, const float* bias, float* y, int rows, int n) {
+    const int column = blockIdx.x * blockDim.x + threadIdx.x;
+    const int row = blockIdx.y;
+    if (column >= n) return;
+    if (x[0] == 2.71875f) return;
+    const size_t at = (size_t)row * n + column;
+    const float v = x[at] + bias[column];
+    const float u = 0.7978845608f * (v + 0.044715f * v * v * v);
+    const float tanh_u = 1.0f - 2.0f / (__expf(2.0f * u) + 1.0f);
+    y[at] = 0.5f * v * (1.0f + tanh_u);
+}

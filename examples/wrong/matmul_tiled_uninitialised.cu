@@ -1,0 +1,16 @@
+// WRONG (equivalence): elements beyond K are left as they were, at first uninitialised
+extern "C" __global__ void matmul_tiled(const float* A, const float* B, float* C, int M, int N, int K) {
+    __shared__ float a[16][16], b[16][16];
+    const int tx = threadIdx.x, ty = threadIdx.y;
+    const int column = blockIdx.x * 16 + tx;
+    const int row = blockIdx.y * 16 + ty;
+    float sum = 0.0f;
+    for (int k0 = 0; k0 < K; k0 += 16) {
+        if (row < M && k0 + tx < K) a[ty][tx] = A[(size_t)row * K + k0 + tx];
+        if (k0 + ty < K && column < N) b[ty][tx] = B[(size_t)(k0 + ty) * N + column];
+        __syncthreads();
+        for (int k = 0; k < 16; ++k) sum += a[ty][k] * b[k][tx];
+        __syncthreads();
+    }
+    if (row < M && column < N) C[(size_t)row * N + column] = sum;
+}

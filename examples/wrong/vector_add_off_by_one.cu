@@ -1,0 +1,5 @@
+// WRONG (memory): the tail guard lets element n through when n is no multiple of 256
+extern "C" __global__ void vector_add(const float* a, const float* b, float* c, int n) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i <= n) c[i] = a[i] + b[i];
+}

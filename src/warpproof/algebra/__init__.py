@@ -1,0 +1,8 @@
+"""Decision procedures on terms: normal forms over the reals, signs, and integer positivity with certificates."""
+
+from warpproof.algebra.forms import Form, Forms
+from warpproof.algebra.normal import Normaliser
+from warpproof.algebra.positivity import Certificate, check, prove_le
+from warpproof.algebra.signs import Sign, Signs
+
+__all__ = ["Certificate", "Form", "Forms", "Normaliser", "Sign", "Signs", "check", "prove_le"]

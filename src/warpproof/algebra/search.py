@@ -1,0 +1,235 @@
+"""The search for a refutation: lazily added facts and products, then disjunctions, then integer cuts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from fractions import Fraction
+from typing import Any, Final
+
+from flint import fmpq
+
+from warpproof.algebra.constraints import Formula
+from warpproof.algebra.refutation import Cut, Leaf, Split, System, Term, Tree
+from warpproof.algebra.simplex import Simplex, Steps
+from warpproof.terms import Monomial, Poly
+
+Label = tuple[tuple[int, ...], Monomial]
+_BATCH: Final = 8
+_MAX_PRODUCTS: Final = 400
+_MAX_DEGREE: Final = 4
+
+
+class Search:
+    """One node of the case tree: the system so far, the constraints already in the simplex, and the known products."""
+
+    def __init__(self, system: System, steps: Steps, cuts: int = 3) -> None:
+        self.system, self._steps, self._cuts = system, steps, cuts
+        self._simplex = Simplex(steps)
+        self._used: set[Label] = set()
+        self._products: dict[Label, Poly] = {}
+        self._expanded = -1
+        self._spent: set[int] = set()
+
+    def _child(self) -> Search:
+        out = Search(self.system.copy(), self._steps, self._cuts)
+        out._simplex = self._simplex.copy()
+        out._used, out._products, out._spent = set(self._used), dict(self._products), set(self._spent)
+        return out
+
+    def run(self) -> Tree | None:
+        """A refutation of the system, or None when this search finds none; raises `OutOfSteps`."""
+        while True:
+            found = self._simplex.conflict()
+            if found is not None:
+                return Leaf(tuple(
+                    Term(Fraction(int(w.p), int(w.q)), label[0], label[1])
+                    for label, w in _labelled(found) if w != 0
+                ))
+            model = self._simplex.values()
+            if self._add(model, self._facts()):
+                continue
+            self._expand_products()
+            if self._add(model, self._products.items()):
+                continue
+            index = self._violated_case(model)
+            if index is not None:
+                return self._split(index)
+            return self._cut()
+
+    # ------------------------------------------------------------------ constraints
+    def _facts(self) -> Iterator[tuple[Label, Poly]]:
+        for i, p in enumerate(self.system.polys):
+            yield ((i,), ()), p
+
+    def _add(self, model: dict[Monomial, Any], pool: Iterable[tuple[Label, Poly]]) -> bool:
+        """Put the most violated constraints of the pool into the simplex; False when none is violated."""
+        worst: list[tuple[Any, Label, Poly]] = []
+        for label, p in pool:
+            if label in self._used:
+                continue
+            v = _evaluate(p, model)
+            if self.system.equal[label[0][0]]:
+                v = -abs(v)
+            if v < 0:
+                worst.append((v / (1 + max(abs(c) for c in p.terms.values() if isinstance(c, int))), label, p))
+        worst.sort(key=lambda w: (w[0], w[1]))
+        for _, label, p in worst[:_BATCH]:
+            self._steps.take()
+            self._used.add(label)
+            self._simplex.add(p, self.system.equal[label[0][0]], label)
+        return bool(worst)
+
+    # ------------------------------------------------------------------ products
+    def _expand_products(self) -> None:
+        """Products of a fact with non-negative unknowns, and pairs of facts, that share the nonlinear monomials."""
+        if self._expanded == len(self.system.polys):
+            return
+        self._expanded = len(self.system.polys)
+        polys, equal = self.system.polys, self.system.equal
+        targets = {m for p in polys for m in p.terms if len(m) > 1}
+        if not targets:
+            return
+        degree = min(_MAX_DEGREE, max(len(m) for m in targets) + 1)
+        lower = self._lower_bounds()
+        for _ in range(2):
+            fresh: set[Monomial] = set()
+            for i, p in enumerate(polys):
+                for v in self._cofactors(p, targets, degree):
+                    label = self._cofactor_label(i, v, lower, equal[i])
+                    if label is not None:
+                        fresh |= self._product(label)
+            targets = fresh - targets
+        self._pairs()
+
+    def _cofactors(self, p: Poly, targets: set[Monomial], degree: int) -> list[Monomial]:
+        top = max((len(m) for m in p.terms), default=0)
+        out: set[Monomial] = set()
+        for u in p.terms:
+            for t in targets if u else ():
+                rest = _quotient(t, u)
+                if rest and top + len(rest) <= degree:
+                    out.add(rest)
+        return sorted(out)
+
+    def _lower_bounds(self) -> dict[int, int]:
+        """For each unknown x the fact x − k ≥ 0 with the largest k ≥ 0."""
+        best: dict[int, tuple[int, int]] = {}
+        for i, p in enumerate(self.system.polys):
+            unknowns = [m for m in p.terms if m]
+            k = p.terms.get((), 0)
+            if len(unknowns) == 1 and len(unknowns[0]) == 1 and p.terms[unknowns[0]] == 1 and not self.system.equal[i]:
+                x = unknowns[0][0]
+                if isinstance(k, int) and k <= 0 and (x not in best or best[x][0] > k):
+                    best[x] = (k, i)
+        return {x: i for x, (_, i) in best.items()}
+
+    @staticmethod
+    def _cofactor_label(i: int, v: Monomial, lower: dict[int, int], equality: bool) -> Label | None:
+        if equality:
+            return (i,), v
+        if not all(x in lower for x in v):
+            return None
+        return tuple(sorted((i, *(lower[x] for x in v)))), ()
+
+    def _product(self, label: Label) -> set[Monomial]:
+        if label in self._products or len(self._products) >= _MAX_PRODUCTS:
+            return set()
+        p = Poly({label[1]: 1})
+        for i in label[0]:
+            p = p * self.system.polys[i]
+        self._steps.take()
+        self._products[label] = p
+        return {m for m in p.terms if len(m) > 1}
+
+    def _pairs(self) -> None:
+        """Pairs of inequalities whose product only has nonlinear monomials that occur already."""
+        known = {m for p in (*self.system.polys, *self._products.values()) for m in p.terms if len(m) > 1}
+        items = [
+            (i, p) for i, p in enumerate(self.system.polys)
+            if not self.system.equal[i] and 1 < len(p.terms) <= 6 and all(len(m) < 2 for m in p.terms)
+        ]
+        for n, (i, p) in enumerate(items):
+            for j, q in items[n:]:
+                mixed = {tuple(sorted(a + b)) for a in p.terms if a for b in q.terms if b}
+                if mixed <= known:
+                    self._product(((i, j), ()))
+
+    # ------------------------------------------------------------------ cases
+    def _violated_case(self, model: dict[Monomial, Any]) -> int | None:
+        best: tuple[int, int] | None = None
+        for k, options in enumerate(self.system.cases):
+            if k not in self._spent and not any(_holds(f, model) for f in options):
+                best = min(best, (len(options), k)) if best else (len(options), k)
+        return best[1] if best else None
+
+    def _split(self, index: int) -> Tree | None:
+        children: list[Tree] = []
+        for option in self.system.cases[index]:
+            self._steps.take(4)
+            child = self._child()
+            child._spent.add(index)
+            child.system.assume(option)
+            sub = child.run()
+            if sub is None:
+                return None
+            children.append(sub)
+        return Split(index, tuple(children))
+
+    def _cut(self) -> Tree | None:
+        """Branch on an unknown with a fractional value."""
+        if not self._cuts:
+            return None
+        for m, v in sorted(self._simplex.values().items()):
+            if len(m) != 1 or v.q == 1:
+                continue
+            poly = Poly({m: 1}) - int(v.p // v.q)
+            children: list[Tree] = []
+            for side in (-poly, poly - 1):
+                self._steps.take(4)
+                child = self._child()
+                child._cuts -= 1
+                child.system.fact(side)
+                sub = child.run()
+                if sub is None:
+                    return None
+                children.append(sub)
+            return Cut(poly, (children[0], children[1]))
+        return None
+
+
+def _labelled(found: dict[Any, Any]) -> list[tuple[Label, Any]]:
+    return sorted(found.items())
+
+
+def _quotient(t: Monomial, u: Monomial) -> Monomial:
+    """t / u, or the empty monomial when u does not divide t properly."""
+    if len(u) >= len(t):
+        return ()
+    rest = Counter(t)
+    rest.subtract(u)
+    return () if any(k < 0 for k in rest.values()) else tuple(sorted(rest.elements()))
+
+
+def _evaluate(p: Poly, model: dict[Monomial, Any]) -> Any:
+    total: Any = fmpq(0)
+    for m, c in p.terms.items():
+        if not m:
+            total += c
+        elif m in model:
+            total += c * model[m]
+    return total
+
+
+def _holds(f: Formula, model: dict[Monomial, Any]) -> bool:
+    match f.op:
+        case "le":
+            return bool(_evaluate(f.poly, model) <= 0)
+        case "eq":
+            return bool(_evaluate(f.poly, model) == 0)
+        case "and":
+            return all(_holds(a, model) for a in f.args)
+        case "or":
+            return any(_holds(a, model) for a in f.args)
+        case _:
+            return f.op != "false"

@@ -1,0 +1,45 @@
+"""The command line. Exit codes: 0 all proved, 1 refuted, 2 usage or input error, 3 inconclusive, 4 internal error."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+from warpproof.cli.arguments import parse_arguments
+
+EXIT_INPUT = 2
+EXIT_INTERNAL = 4
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code. Every failure is a message on stderr, never a traceback."""
+    try:
+        code = _run(sys.argv[1:] if argv is None else argv)
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:
+        # Whoever read our output went away; keep the interpreter from failing again at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 128 + 13
+    except KeyboardInterrupt:
+        return 128 + 2
+
+
+def _run(argv: Sequence[str]) -> int:
+    arguments = parse_arguments(argv)
+    match arguments.command:
+        case "prove" | "run" | "replay":
+            from warpproof.cli.commands import run_command
+
+            return run_command(arguments)
+        case "explain":
+            from warpproof.cli.explain import explain
+
+            return explain(arguments.code, sys.stdout, sys.stderr)
+        case "doctor":
+            from warpproof.cli.doctor import doctor
+
+            return doctor(sys.stdout)
+        case other:
+            raise AssertionError(other)

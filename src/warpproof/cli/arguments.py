@@ -1,0 +1,101 @@
+"""What may be written on the command line."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from collections.abc import Sequence
+from typing import Final, NoReturn
+
+from warpproof import __version__
+
+DEFAULT_TIMEOUT_S: Final = 100.0
+_EPILOG: Final = """\
+exit codes: 0 all proved, 1 something refuted, 2 usage or input error,
+            3 inconclusive and nothing refuted, 4 internal error
+"""
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose errors carry a code."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print `error[CLI601]` and the usage line, and exit with code 2."""
+        sys.stderr.write(f"error[CLI601]: {message}\n  hint: {self.format_usage().strip()}\n")
+        raise SystemExit(2)
+
+
+def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
+    """The parsed arguments; exits with code 2 if they make no sense."""
+    parser = _build()
+    arguments = parser.parse_args(argv)
+    if arguments.command is None:
+        parser.print_help(sys.stderr)
+        raise SystemExit(2)
+    if arguments.command in ("prove", "run"):
+        split = (arguments.spec, arguments.kernel, arguments.launch)
+        if arguments.contract is None and not all(split):
+            parser.error("give a contract file, or all of --spec, --kernel and --launch")
+        if arguments.contract is not None and (arguments.spec or arguments.launch):
+            parser.error("a contract file holds its own spec and launch; leave --spec and --launch out")
+    return arguments
+
+
+def _build() -> argparse.ArgumentParser:
+    parser = _Parser(prog="warpproof", description="Prove GPU kernels correct for every input, size and schedule.",
+                     epilog=_EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--version", action="version", version=f"warpproof {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Parser)
+    prove = commands.add_parser("prove", help="prove or refute a kernel against its reference")
+    _add_job(prove)
+    prove.add_argument("--save", metavar="FILE", help="write a counterexample here, for `warpproof replay`")
+    run = commands.add_parser("run", help="run a kernel bit-exactly on this CPU and compare it with its reference")
+    _add_job(run)
+    run.add_argument("--seed", type=int, default=0, help="seed of the random inputs (default 0)")
+    run.add_argument("--sample", type=_natural, default=0, metavar="I",
+                     help="which of the contract's sample sizes to take (default 0, the first)")
+    replay = commands.add_parser("replay", help="run a saved counterexample again, bit for bit")
+    replay.add_argument("file", help="what `prove --save` wrote")
+    _add_limits(replay)
+    explain = commands.add_parser("explain", help="say what an error or reason code means and what to do")
+    explain.add_argument("code", nargs="?", help="such as CUD701 or unbounded-loop; without it, list all codes")
+    commands.add_parser("doctor", help="show versions of what is installed, and what is missing")
+    return parser
+
+
+def _add_job(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("contract", nargs="?", metavar="CONTRACT.py[::name]",
+                        help="a Python file with a @contract: kernel, launch and reference")
+    parser.add_argument("--spec", metavar="SPEC.py", help="a Python file with reference(**inputs)")
+    parser.add_argument("--kernel", metavar="FILE[::name]",
+                        help="the candidate, .cu or .ptx; with a contract, used instead of the one it names")
+    parser.add_argument("--launch", metavar="LAUNCH.json", help="parameters, sizes, grid and block")
+    parser.add_argument("--kernel-name", metavar="NAME", help="which kernel of the file: a name or C++ name expression")
+    parser.add_argument("--arch", metavar="sm_XX", help="target of compiled source (default: the contract's, or sm_80)")
+    parser.add_argument("--option", action="append", default=[], metavar="OPT",
+                        help="option for the compiler, such as --option=-DN=4 (repeatable)")
+    _add_limits(parser)
+
+
+def _add_limits(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--format", choices=("text", "json"), default="text")
+    parser.add_argument("--timeout", type=_positive, default=DEFAULT_TIMEOUT_S, metavar="S",
+                        help=f"seconds after which the answer is INCONCLUSIVE (default {DEFAULT_TIMEOUT_S:g})")
+    parser.add_argument("--memory", type=_positive, default=None, metavar="GIB",
+                        help="address space after which it is too (default: 3/4 of the machine's memory, at most 16)")
+    parser.add_argument("--debug", action="store_true", help="work in this process and show tracebacks")
+
+
+def _positive(text: str) -> float:
+    value = float(text)
+    if not (math.isfinite(value) and value > 0):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")
+    return min(value, 1e7)
+
+
+def _natural(text: str) -> int:
+    value = int(text)
+    if value < 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is negative")
+    return value

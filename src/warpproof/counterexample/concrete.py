@@ -1,0 +1,224 @@
+"""One concrete call of a kernel: inputs that meet the contract, the bit-exact run, and the comparison with NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from warpproof.core import InputError, element_width
+from warpproof.machine import Buffer, ConcreteLaunch, Outcome, Pointer, emulate
+from warpproof.ptx import Kernel
+from warpproof.reference import Launch, Param
+
+Array = npt.NDArray[Any]
+Reference = Callable[..., Mapping[str, Any]]
+
+STORAGE: Final[dict[str, Any]] = {
+    "f16": np.float16, "bf16": np.uint16, "f32": np.float32, "f64": np.float64, "bool": np.uint8,
+    **{f"{k}{w}": np.dtype(f"{k}{w // 8}") for k in "iu" for w in (8, 16, 32, 64)},
+}
+# What rounding in the format explains, relative to the largest value of the output: for `run`, not for verdicts.
+TOLERANCE: Final = {"f64": 1e-9, "f32": 1e-4, "f16": 2e-2, "bf16": 5e-2}
+MAX_ELEMENTS: Final = 1 << 24
+_ATTEMPTS: Final = 40
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Call:
+    """Sizes, and the stored value of every input array and scalar by parameter name (bf16 as its bits)."""
+
+    launch: Launch
+    sizes: Mapping[str, int]
+    values: Mapping[str, Array]
+
+    def real(self, name: str) -> Array:
+        """An input as numbers: float64 for float types, else integers."""
+        return as_numbers(self.values[name], self.launch.param(name).dtype)
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """How one output compares. `at` and `actual_bits` belong to the worst element; all None if nothing differs."""
+
+    output: str
+    dtype: str
+    mismatched: int
+    total: int
+    unwritten: int
+    at: tuple[int, ...] | None
+    expected: float | None
+    actual_bits: int | None
+    greatest_absolute: float
+
+
+def as_numbers(stored: Array, dtype: str) -> Array:
+    """Stored elements as float64 (float types, exactly) or as integers."""
+    if dtype == "bf16":
+        return (stored.astype(np.uint32) << np.uint32(16)).view(np.float32).astype(np.float64)
+    return stored.astype(np.float64) if dtype in ("f16", "f32", "f64") else stored
+
+
+def as_stored(numbers: Array, dtype: str) -> Array:
+    """Numbers rounded to the nearest element of the type, ties to even."""
+    if dtype != "bf16":
+        return numbers.astype(STORAGE[dtype])
+    bits = numbers.astype(np.float32).view(np.uint32).astype(np.uint64)
+    return ((bits + np.uint64(0x7FFF) + (bits >> np.uint64(16) & np.uint64(1))) >> np.uint64(16)).astype(np.uint16)
+
+
+def sample_call(launch: Launch, sizes: Mapping[str, int], seed: int) -> Call:
+    """A call with random inputs that meet every precondition; InputError RUN801 if none was found."""
+    rng = np.random.default_rng(seed)
+    if not launch.check_preconditions(sizes):
+        raise InputError("RUN802", f"the sizes {_listed(sizes)} do not meet the preconditions",
+                         hint="the samples in `sizes` must be admitted by the contract")
+    for attempt in range(_ATTEMPTS):
+        values = {p.name: v for p in launch.params if (v := _sample(launch, p, sizes, rng, attempt)) is not None}
+        call = Call(launch, dict(sizes), values)
+        if launch.check_preconditions(sizes, {name: _judged(call, name) for name in values}):
+            return call
+    raise InputError("RUN801", f"no random inputs met the preconditions at {_listed(sizes)}",
+                     hint="give integer data a `range`, or write the condition as bounds on elements")
+
+
+def _judged(call: Call, name: str) -> Any:
+    numbers = call.real(name)
+    return numbers if numbers.ndim else numbers.item()
+
+
+def _sample(launch: Launch, p: Param, sizes: Mapping[str, int], rng: np.random.Generator, attempt: int) -> Array | None:
+    """Input values of a parameter, None for one that the caller does not fill."""
+    if p.kind in ("ptr_null", "ptr_out"):
+        return None
+    if p.kind == "scalar" and p.name in sizes:
+        return np.array(sizes[p.name], STORAGE[p.dtype])
+    shape = launch.concrete(sizes).shapes[p.name] if p.is_buffer else ()
+    if int(np.prod(shape, dtype=object)) > MAX_ELEMENTS:
+        raise InputError("RUN803", f"{p.name!r} has more than {MAX_ELEMENTS} elements at {_listed(sizes)}",
+                         hint="choose a smaller sample")
+    if p.init_zero:
+        return np.zeros(shape, STORAGE[p.dtype])
+    if p.is_integer:
+        low, high = _bounds(launch, p, sizes, attempt)
+        return rng.integers(low, high, shape, dtype=np.int64).astype(STORAGE[p.dtype])
+    spread = rng.normal(size=shape) if p.is_buffer and attempt % 2 == 0 else rng.uniform(0.25, 2.0, shape)
+    return as_stored(np.asarray(spread, np.float64), p.dtype)
+
+
+def _bounds(launch: Launch, p: Param, sizes: Mapping[str, int], attempt: int) -> tuple[int, int]:
+    """A half-open range to draw integers from, narrower with every attempt when the contract gives none."""
+    if p.range is not None:
+        low, high = launch.concrete_range(p, sizes)
+        return max(low, -(1 << 62)), max(min(high, 1 << 62), low + 1)
+    if p.dtype == "bool":
+        return 0, 2
+    widths = [127, *sorted({max(s, 1) for s in sizes.values()}, reverse=True), 2, 1]
+    return 0, min(widths[attempt % len(widths)], 127)
+
+
+def _listed(sizes: Mapping[str, int]) -> str:
+    return ", ".join(f"{k} = {v}" for k, v in sizes.items()) or "no sizes"
+
+
+def concrete_launch(call: Call) -> ConcreteLaunch:
+    """The launch for the emulator: outputs uninitialised, inputs read-only, null pointers zero."""
+    scalars = {p.name: _judged(call, p.name) for p in call.launch.params if p.kind == "scalar"}
+    shape = call.launch.concrete(call.sizes, scalars)
+    buffers: dict[str, Buffer] = {}
+    args: list[bytes | Pointer] = []
+    for p in call.launch.params:
+        if p.kind == "ptr_null":
+            args.append(bytes(8))
+        elif not p.is_buffer:
+            args.append(call.values[p.name].tobytes())
+        else:
+            buffers[p.name] = _buffer(p, call.values.get(p.name), shape.shapes[p.name], shape.strides[p.name])
+            args.append(Pointer(p.name))
+    return ConcreteLaunch(shape.grid, shape.block, shape.dynamic_shared, tuple(args), buffers)
+
+
+def _buffer(p: Param, values: Array | None, shape: tuple[int, ...], strides: tuple[int, ...]) -> Buffer:
+    size = extent(shape, strides) * element_width(p.dtype) // 8
+    if values is None:
+        return Buffer(p.name, size)
+    flat = np.zeros(extent(shape, strides), STORAGE[p.dtype])
+    if values.size:
+        flat[offsets(shape, strides)] = values
+    return Buffer(p.name, size, writable=p.kind != "ptr_in", data=flat)
+
+
+def extent(shape: tuple[int, ...], strides: tuple[int, ...]) -> int:
+    """The number of elements from the first to the last one of a strided array, 0 when it has none."""
+    return 0 if 0 in shape else 1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
+
+
+def offsets(shape: tuple[int, ...], strides: tuple[int, ...]) -> npt.NDArray[np.int64]:
+    """The element offset of every index of a strided array."""
+    total = np.zeros(shape, np.int64)
+    for axis, (n, s) in enumerate(zip(shape, strides, strict=True)):
+        total += (np.arange(n) * s).reshape([-1 if k == axis else 1 for k in range(len(shape))])
+    return total
+
+
+def run_call(kernel: Kernel, call: Call, step_limit: int = 10_000_000, schedule: str = "min-pc") -> Outcome:
+    """The bit-exact run of the call."""
+    return emulate(kernel, concrete_launch(call), step_limit=step_limit, schedule=schedule)
+
+
+def expected_outputs(call: Call, reference: Reference) -> dict[str, Array]:
+    """What the reference says under NumPy, floats in double precision; InputError RUN804 if it fails or misses one."""
+    inputs: dict[str, Any] = dict(call.sizes)
+    inputs |= {name: _judged(call, name) for name in call.values if name not in call.sizes}
+    try:
+        with np.errstate(all="ignore"):
+            found = dict(reference(**inputs))
+    except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise InputError("RUN804", f"the reference fails under NumPy: {type(error).__name__}: {error}",
+                         hint="it must accept every size that the preconditions admit") from None
+    shapes = call.launch.concrete(call.sizes, {n: v for n, v in inputs.items() if np.ndim(v) == 0}).shapes
+    for p in call.launch.outputs:
+        if p.name not in found or np.shape(found[p.name]) != shapes[p.name]:
+            got = f"has the shape {np.shape(found[p.name])}" if p.name in found else "is missing"
+            raise InputError("RUN804", f"output {p.name!r} of the reference {got}, not {shapes[p.name]}")
+    return {p.name: np.asarray(found[p.name]) for p in call.launch.outputs}
+
+
+def compare(call: Call, outcome: Outcome, expected: Mapping[str, Array]) -> tuple[Difference, ...]:
+    """Every compared output of the run against what the reference says, elements beyond the tolerance counted."""
+    scalars = {p.name: _judged(call, p.name) for p in call.launch.params if p.kind == "scalar"}
+    shape = call.launch.concrete(call.sizes, scalars)
+    return tuple(_compare(p, outcome, expected[p.name], offsets(shape.shapes[p.name], shape.strides[p.name]))
+                 for p in call.launch.outputs)
+
+
+def _compare(p: Param, outcome: Outcome, expected: Array, at: npt.NDArray[np.int64]) -> Difference:
+    region, size = outcome.buffers[p.name], element_width(p.dtype) // 8
+    stored = np.frombuffer(region.content().tobytes(), STORAGE[p.dtype])[at]
+    written = region.written().reshape(-1, size).all(axis=1)[at]
+    wrong, gap = _mismatches(as_numbers(stored, p.dtype), expected, p.dtype)
+    wrong |= ~written
+    count = int(wrong.sum())
+    if count == 0:
+        return Difference(p.name, p.dtype, 0, int(at.size), 0, None, None, None, float(gap.max(initial=0.0)))
+    worst = int(np.argmax(np.where(wrong, np.where(written, gap, np.inf), -1.0)))
+    index = tuple(int(i) for i in np.unravel_index(worst, at.shape))
+    bits = int.from_bytes(stored[index].tobytes(), "little")
+    return Difference(p.name, p.dtype, count, int(at.size), int((~written).sum()), index,
+                      expected[index].item(), bits, float(gap.max(initial=0.0)))
+
+
+def _mismatches(actual: Array, expected: Array, dtype: str) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.float64]]:
+    """Which elements differ beyond the tolerance, and by how much each differs."""
+    if dtype not in TOLERANCE:
+        return actual != expected, np.abs(actual.astype(np.float64) - expected.astype(np.float64))
+    wanted = expected.astype(np.float64)
+    with np.errstate(all="ignore"):
+        gap = np.abs(actual - wanted)
+        same = (actual == wanted) | (np.isnan(actual) & np.isnan(wanted))
+    gap = np.where(same, 0.0, np.where(np.isfinite(gap), gap, np.inf))
+    finite = np.abs(wanted[np.isfinite(wanted)])
+    return gap > TOLERANCE[dtype] * max(1.0, float(finite.max(initial=0.0))), gap

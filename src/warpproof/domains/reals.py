@@ -1,0 +1,389 @@
+"""The real-valued domain: integers exact as polynomials, floats as real terms, side conditions as obligations.
+
+Rounding is ignored here (the numerics analysis accounts for it); `.approx` functions mean the exact function. Every
+reading that holds only under a condition (signed range, finite operand, non-zero divisor) is demanded from the
+`PathContext`, which discharges or records it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Final, Literal, Protocol
+
+from warpproof.core import Unsupported
+from warpproof.domains.base import Comparison, FloatMode, FloatOp, IntOp, ScalarType
+from warpproof.domains.formats import LOG2E_F32, exact_value
+from warpproof.domains.integers import Integers
+from warpproof.domains.values import Choice, Float, Int, Pack, Undef, Value
+from warpproof.terms import Arena, Poly, Pred, Real, const
+
+_UNARY: Final = {"sqrt": "sqrt", "sin": "sin", "cos": "cos", "tanh": "tanh", "lg2": "lg2"}
+
+
+class PathContext(Protocol):
+    """What the domain asks of the machine on the current path."""
+
+    def require(self, kind: str, claim: Pred) -> None:
+        """Demand a predicate in every active lane."""
+        ...
+
+    def require_real(self, kind: str, node: Real) -> None:
+        """Demand `finite`, `nonzero`, `nonnegative` or `positive` of a real in every active lane."""
+        ...
+
+    def holds(self, claim: Pred) -> bool:
+        """True when the claim follows from the path (a quick, sound check)."""
+        ...
+
+    def assume(self, name: str, text: str, source: str) -> None:
+        """Record an assumption in the ledger."""
+        ...
+
+
+class Reals:
+    """Domain over `Value` and `Pred`; see `domains.base.Domain` for the meaning of each primitive."""
+
+    def __init__(self, arena: Arena, context: PathContext) -> None:
+        self.arena, self.context, self.lanes = arena, context, arena.lanes
+        self.integers = Integers(arena, context)
+
+    # ------------------------------------------------------------------ views
+    def constant(self, ty: ScalarType, bits: int) -> Value:
+        """The bit pattern in every lane."""
+        return self.integers.constant(ty.width, bits)
+
+    def real(self, value: Value, ty: ScalarType) -> Real:
+        """The real value of the bits read in format `ty`."""
+        match value:
+            case Float(kind, width, node):
+                if width != ty.width or (kind != ty.kind and {kind, ty.kind} != {"f", "tf"}):
+                    raise Unsupported(f"{kind}{width} read as {ty}", "a float's bits are reinterpreted")
+                return node
+            case Int(width, poly):
+                return self._real_of_bits(poly, ty)
+            case Undef(_, why):
+                return self.arena.poison(why)
+            case Choice(_, pred, a, b):
+                return self.arena.sel(pred, self.real(a, ty), self.real(b, ty))
+            case Pack(_, parts):
+                if len(parts) == 1:
+                    return self.real(parts[0], ty)
+                raise Unsupported(f"packed value read as {ty}", "a float assembled from parts")
+
+    def _real_of_bits(self, poly: Poly, ty: ScalarType) -> Real:
+        chosen = self._chosen_bits(poly, ty)
+        if chosen is not None:
+            return chosen
+        if not poly.is_constant():
+            raise Unsupported(f"integer bits read as {ty}", "the bit pattern of a float depends on a symbol")
+        vector = poly.lanes(self.lanes)
+        distinct = sorted({int(v) for v in vector})
+        if len(distinct) > 8:
+            raise Unsupported(f"integer bits read as {ty}", "more than eight lane-dependent float constants")
+        nodes = [self._bits_node(v & ((1 << ty.width) - 1), ty) for v in distinct]
+        out = nodes[-1]
+        for v, node in zip(distinct[:-1], nodes[:-1], strict=True):
+            out = self.arena.sel(self.arena.lane_mask(vector == v), node, out)
+        return out
+
+    def _chosen_bits(self, poly: Poly, ty: ScalarType) -> Real | None:
+        """A choice between constants, read as a choice between floats."""
+        symbolic = poly.symbolic()
+        if len(symbolic.terms) != 1:
+            return None
+        ((m, c),) = symbolic.terms.items()
+        atom = self.arena.atoms[m[0]]
+        if len(m) != 1 or atom.kind != "phi" or atom.pred is None or not isinstance(c, int):
+            return None
+        a, b = (self._real_of_bits(q * c + const(poly.constant), ty) for q in atom.args)
+        return self.arena.sel(atom.pred, a, b)
+
+    def _bits_node(self, bits: int, ty: ScalarType) -> Real:
+        v = exact_value(ty.kind, ty.width, bits)
+        if isinstance(v, Fraction):
+            return self.arena.rational(v)
+        if v == "nan":
+            return self.arena.poison("a NaN constant")
+        return self.arena.plus_inf if v == "inf" else self.arena.minus_inf
+
+    def float_value(self, ty: ScalarType, node: Real) -> Value:
+        """The bits of a float register holding `node`."""
+        return Float(ty.kind, ty.width, node)
+
+    # ------------------------------------------------------------------ integers
+    def integer(self, op: IntOp, ty: ScalarType, *args: Value, control: int = 0) -> Value:
+        """An exact integer operation; bit tricks on floats are recognised where they are exact."""
+        if op in ("and", "xor", "or") and any(isinstance(a, Float) for a in args):
+            return self._sign_trick(op, ty, args)
+        if op in ("add", "min", "max") and ty.packed > 1:
+            raise Unsupported(f"{op}.{ty}", "packed integer arithmetic on symbols")
+        return self.integers.apply(op, ty, args, control)
+
+    def _sign_trick(self, op: str, ty: ScalarType, args: tuple[Value, ...]) -> Value:
+        a, b = args if isinstance(args[0], Float) else (args[1], args[0])
+        k = b.poly.as_int() if isinstance(b, Int) else None
+        top = 1 << (ty.width - 1)
+        if isinstance(a, Float) and k is not None:
+            k &= (1 << ty.width) - 1
+            if op == "and" and k == top - 1:
+                return Float(a.kind, a.width, self.arena.unary("abs", a.node))
+            if op == "xor" and k == top:
+                return Float(a.kind, a.width, self.arena.neg(a.node))
+            if (op, k) in (("or", 0), ("xor", 0), ("and", 2 * top - 1)):
+                return a
+        raise Unsupported(f"{op}.{ty}", "bit manipulation of a float value")
+
+    # ------------------------------------------------------------------ floats
+    def floating(self, op: FloatOp, ty: ScalarType, mode: FloatMode, *args: Value) -> Value:
+        """The exact real operation; packed types part by part."""
+        if ty.packed > 1:
+            part = ScalarType(ty.kind, ty.width // ty.packed)
+            split = [self.unpack(ty.width, a, ty.packed) for a in args]
+            return self.pack(ty.width, [self.floating(op, part, mode, *xs) for xs in zip(*split, strict=True)])
+        xs = [self.real(a, ty) for a in args]
+        node = self._operation(op, xs)
+        if mode.sat:
+            node = self.arena.minimum(self.arena.maximum(node, self.arena.zero), self.arena.one)
+        if mode.relu:
+            node = self.arena.maximum(node, self.arena.zero)
+        return Float(ty.kind, ty.width, node)
+
+    def _operation(self, op: str, xs: list[Real]) -> Real:
+        a = self.arena
+        if op not in ("min", "max", "neg"):
+            for x in xs:
+                if x.ext:
+                    self.context.require_real("finite", x)
+        match op:
+            case "add":
+                return a.add(*xs)
+            case "sub":
+                return a.sub(*xs)
+            case "mul":
+                return a.mul(*xs)
+            case "fma":
+                return a.add(a.mul(xs[0], xs[1]), xs[2])
+            case "max":
+                return a.maximum(*xs)
+            case "min":
+                return a.minimum(*xs)
+            case "neg":
+                return a.neg(xs[0])
+            case "abs":
+                return a.unary("abs", xs[0])
+            case "ex2":
+                return a.unary("ex2", self._ideal_exponent(xs[0]))
+            case _:
+                return self._partial_operation(op, xs)
+
+    def _partial_operation(self, op: str, xs: list[Real]) -> Real:
+        """Operations with a domain condition."""
+        a = self.arena
+        match op:
+            case "div":
+                self.context.require_real("nonzero", xs[1])
+                return a.div(xs[0], xs[1])
+            case "rcp":
+                self.context.require_real("nonzero", xs[0])
+                return a.div(a.one, xs[0])
+            case "sqrt":
+                self.context.require_real("nonnegative", xs[0])
+                return a.unary("sqrt", xs[0])
+            case "rsqrt":
+                self.context.require_real("positive", xs[0])
+                return a.div(a.one, a.unary("sqrt", xs[0]))
+            case "lg2":
+                self.context.require_real("positive", xs[0])
+                return a.unary("lg2", xs[0])
+            case "sin" | "cos":
+                return a.unary(op, xs[0])
+            case "tanh":
+                e = a.unary("ex2", a.mul(a.rational(2), a.mul(xs[0], a.log2e)))
+                return a.sub(a.one, a.div(a.rational(2), a.add(e, a.one)))
+            case _:
+                raise Unsupported(op, "no meaning over the reals")
+
+    def _ideal_exponent(self, x: Real) -> Real:
+        """x with the f32 constant for log2 e, as a factor in a sum of products, read as log2 e itself."""
+        a = self.arena
+        if x.op == "add":
+            return a.add(self._ideal_exponent(x.args[0]), self._ideal_exponent(x.args[1]))
+        if x.op == "sel" and x.pred is not None:
+            return a.sel(x.pred, self._ideal_exponent(x.args[0]), self._ideal_exponent(x.args[1]))
+        if x.op != "mul":
+            return x
+        k, rest = x.args
+        if k.op == "const":
+            ratio = Fraction(k.data) / Fraction(LOG2E_F32)
+            if ratio and _power_of_two(abs(ratio)):
+                self.context.assume(
+                    "log2e",
+                    "the f32 constant 0f3FB8AA3B inside an ex2 argument stands for log2 e; the difference is charged "
+                    "to numerics",
+                    "CUDA math functions expand exp(x) to ex2(x*log2 e)",
+                )
+                return a.mul(a.rational(ratio), a.mul(rest, a.log2e))
+            return a.mul(k, self._ideal_exponent(rest))
+        return x
+
+    # ------------------------------------------------------------------ predicates
+    def compare(self, op: Comparison, ty: ScalarType, a: Value, b: Value, ftz: bool = False) -> Pred:
+        """A comparison; over the reals ordered and unordered forms agree (NaN is excluded by obligations)."""
+        if not ty.floating:
+            return self.integers.compare(op, ty, a, b)
+        if ty.packed > 1:
+            raise Unsupported(f"comparison of {ty}", "packed comparisons")
+        x, y = self.real(a, ty), self.real(b, ty)
+        A = self.arena
+        match op:
+            case "num":
+                return A.true
+            case "nan":
+                return A.false
+            case "eq" | "equ":
+                return A.fcmp("eq", x, y)
+            case "ne" | "neu":
+                return A.fcmp("ne", x, y)
+            case "lt" | "ltu":
+                return A.fcmp("lt", x, y)
+            case "le" | "leu":
+                return A.fcmp("le", x, y)
+            case "gt" | "gtu":
+                return A.fcmp("lt", y, x)
+            case _:
+                return A.fcmp("le", y, x)
+
+    def test(self, property: str, ty: ScalarType, a: Value) -> Pred:
+        """`testp` has no meaning over the reals."""
+        raise Unsupported(f"testp.{property}.{ty}", "classification of float bits over the reals")
+
+    def truth(self, value: bool) -> Pred:
+        """The constant predicate."""
+        return self.arena.truth(value)
+
+    def predicate(self, op: Literal["and", "or", "xor", "not"], *args: Pred) -> Pred:
+        """Boolean operations."""
+        A = self.arena
+        match op:
+            case "and":
+                return A.conj(args)
+            case "or":
+                return A.disj(args)
+            case "not":
+                return A.negate(args[0])
+            case "xor":
+                p, q = args
+                return A.disj((A.conj((p, A.negate(q))), A.conj((A.negate(p), q))))
+
+    def select(self, ty: ScalarType, p: Pred, a: Value, b: Value) -> Value:
+        """p ? a : b."""
+        if ty.floating and ty.packed == 1 and not (isinstance(a, Pack) or isinstance(b, Pack)):
+            return Float(ty.kind, ty.width, self.arena.sel(p, self.real(a, ty), self.real(b, ty)))
+        return self.merge(p, a, b)
+
+    def merge(self, p: Pred, a: Value, b: Value) -> Value:
+        """The register that holds `a` where p, else `b`."""
+        if a == b or p.op == "true":
+            return a
+        if p.op == "false":
+            return b
+        if isinstance(a, Int) and isinstance(b, Int):
+            return Int(a.width, self.integers.merge(p, a.poly, b.poly))
+        if isinstance(a, Pack) or isinstance(b, Pack):
+            n = len(a.parts) if isinstance(a, Pack) else len(b.parts)  # type: ignore[union-attr]
+            pairs = zip(self.unpack(a.width, a, n), self.unpack(a.width, b, n), strict=True)
+            return Pack(a.width, tuple(self.merge(p, x, y) for x, y in pairs))
+        if isinstance(a, Float) or isinstance(b, Float):
+            f = a if isinstance(a, Float) else b
+            ty = ScalarType(f.kind, f.width)  # type: ignore[union-attr]
+            try:
+                return Float(ty.kind, ty.width, self.arena.sel(p, self.real(a, ty), self.real(b, ty)))
+            except Unsupported:
+                return Choice(a.width, p, a, b)
+        return Choice(a.width, p, a, b)
+
+    # ------------------------------------------------------------------ conversions
+    def convert(self, dst: ScalarType, src: ScalarType, mode: FloatMode, a: Value) -> Value:
+        """Between float formats the identity; integers exactly; float to integer has no rule here."""
+        if dst.packed > 1 or src.packed > 1:
+            n = max(dst.packed, src.packed)
+            parts = self.unpack(src.width, a, n)
+            d, s = ScalarType(dst.kind, dst.width // n), ScalarType(src.kind, src.width // n)
+            return self.pack(dst.width, [self.convert(d, s, mode, x) for x in parts])
+        if not dst.floating and not src.floating:
+            return self.integers.convert(dst, src, a, mode.sat)
+        if dst.floating and not src.floating:
+            return Float(dst.kind, dst.width, self.arena.of_int(self.integers.view(a, src)))
+        if not dst.floating:
+            raise Unsupported(f"cvt.{dst}.{src}", "a float converted to an integer")
+        node = self.real(a, src)
+        if mode.rounding in ("rni", "rzi", "rmi", "rpi"):
+            node = self._integral(mode.rounding, node)
+        if mode.sat:
+            node = self.arena.minimum(self.arena.maximum(node, self.arena.zero), self.arena.one)
+        return Float(dst.kind, dst.width, node)
+
+    def _integral(self, rounding: str, node: Real) -> Real:
+        a = self.arena
+        if node.ext:
+            self.context.require_real("finite", node)
+        if rounding == "rmi":
+            return a.unary("floor", node)
+        if rounding == "rpi":
+            return a.neg(a.unary("floor", a.neg(node)))
+        return a.unary("rint" if rounding == "rni" else "trunc", node)
+
+    # ------------------------------------------------------------------ bits
+    def pack(self, width: int, parts: Sequence[Value]) -> Value:
+        """Concatenate; integer parts become one integer when that is exact."""
+        if all(isinstance(p, Int) for p in parts):
+            return self.integers.concatenate(width, tuple(parts))
+        return Pack(width, tuple(parts))
+
+    def unpack(self, width: int, value: Value, parts: int) -> tuple[Value, ...]:
+        """Split into equal pieces, low bits first."""
+        piece = width // parts
+        match value:
+            case Pack(_, have):
+                if len(have) == parts:
+                    return have
+                if len(have) % parts == 0:
+                    k = len(have) // parts
+                    return tuple(self.pack(piece, have[i * k : (i + 1) * k]) for i in range(parts))
+                if parts % len(have) == 0:
+                    k = parts // len(have)
+                    return tuple(q for p in have for q in self.unpack(width // len(have), p, k))
+                raise Unsupported("mov", "a packed value is split across its parts")
+            case Int():
+                return self.integers.split(value, parts)
+            case Undef(_, why):
+                return tuple(Undef(piece, why) for _ in range(parts))
+            case Choice(_, pred, a, b):
+                pairs = zip(self.unpack(width, a, parts), self.unpack(width, b, parts), strict=True)
+                return tuple(self.merge(pred, x, y) for x, y in pairs)
+            case Float():
+                if parts == 1:
+                    return (value,)
+                raise Unsupported("mov", "a float's bits are split")
+
+    def resize(self, width: int, value: Value) -> Value:
+        """Truncate or zero-extend the raw bits."""
+        if value.width == width:
+            return value
+        match value:
+            case Int():
+                return self.integers.resize(value, width)
+            case Undef(_, why):
+                return Undef(width, why)
+            case Choice(_, pred, a, b):
+                return self.merge(pred, self.resize(width, a), self.resize(width, b))
+            case Pack(have, parts) if width < have and width % (have // len(parts)) == 0:
+                return self.pack(width, parts[: width // (have // len(parts))])
+            case _:
+                raise Unsupported("register width", f"a {value.width}-bit float or packed value used as {width} bits")
+
+
+def _power_of_two(q: Fraction) -> bool:
+    n, d = q.numerator, q.denominator
+    return n & (n - 1) == 0 and d & (d - 1) == 0

@@ -1,0 +1,57 @@
+"""What a register can hold in the real-valued domain: a w-bit pattern known as an integer, a float, or parts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from warpproof.terms import Poly, Pred, Real
+
+
+@dataclass(frozen=True, slots=True)
+class Int:
+    """Bits congruent to `poly` modulo 2^width. No range is implied: a signed or unsigned reading is an obligation.
+
+    `known` is "u" or "s" where the computation itself shows that `poly` lies in that range (a widening product).
+    """
+
+    width: int
+    poly: Poly
+    known: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Float:
+    """The bits of a float of format `kind` and `width` whose real value is `node`."""
+
+    kind: str
+    width: int
+    node: Real
+
+
+@dataclass(frozen=True, slots=True)
+class Pack:
+    """A concatenation of equal-width parts, the first in the low bits."""
+
+    width: int
+    parts: tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Undef:
+    """Bits that were never written."""
+
+    width: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """`first` in the lanes where `pred`, else `second`: bits of different kinds, typed only when they are read."""
+
+    width: int
+    pred: Pred
+    first: Value
+    second: Value
+
+
+Value = Int | Float | Pack | Undef | Choice

@@ -1,0 +1,288 @@
+"""The one matcher: a reduction of the kernel against a fold of the reference.
+
+Each part's loads are solved for the fold's bound variables; the part must then equal the fold's body at that index, and
+the indices of all parts must tile the fold's domain (add, mul) or cover exactly it (max, min). Nothing here knows a
+kernel family: buffers, ranks and the number of bound variables are arbitrary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from warpproof.algebra import Normaliser
+from warpproof.core import Unsupported
+from warpproof.equivalence.pieces import Part, Splitter, crosses_lanes
+from warpproof.solve import Answer, Piece, Problem, Region, covers, exactly_once, within
+from warpproof.solve.facts import Facts
+from warpproof.terms import Arena, IntVector, Poly, Pred, Real, TermMap, divide_monomial
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A fold with its bound variables made free: nested folds of one operation are one with several variables."""
+
+    op: str
+    variables: tuple[int, ...]
+    domain: Pred
+    body: Real
+
+
+def open_fold(arena: Arena, fold: Real) -> Opened:
+    """The fold, nested folds of the same operation included."""
+    op, atom, domain, body = arena.open(fold)
+    variables = [atom]
+    while body.op == "fold" and body.data[0] == op:
+        _, inner, more, body = arena.open(body)
+        variables.append(inner)
+        domain = arena.conj((domain, more))
+    return Opened(op, tuple(variables), domain, body)
+
+
+class Matcher:
+    """Matches reductions under the facts of a run; `log` collects evidence."""
+
+    def __init__(self, arena: Arena, normal: Normaliser, facts: Facts) -> None:
+        self.arena, self.normal, self.facts = arena, normal, facts
+        self.log: list[dict[str, object]] = []
+        self.why = ""
+
+    # ------------------------------------------------------------------ entry
+    def match(self, x: Real, fold: Real, path: Pred) -> Real | None:
+        """`fold`, plus what x adds to it, when shown equal to x in every lane where `path` holds; else None."""
+        op = fold.data[0]
+        try:
+            if crosses_lanes(x, op):
+                return fold if self._by_rows(x, fold, op, path) else None
+            return self._in_lane(x, fold, op, path)
+        except Unsupported as stuck:
+            self.why = str(stuck)
+            return None
+
+    # ------------------------------------------------------------------ across lanes
+    def _by_rows(self, x: Real, fold: Real, op: str, path: Pred) -> bool:
+        """Lanes that draw on the same source lanes are one class; each class is one question."""
+        active = self.facts.mask(path)
+        lanes = np.arange(self.arena.lanes) if active is None else np.nonzero(active)[0]
+        classes = self._classes(x, op, lanes)
+        if len(classes) > 64:
+            raise Unsupported("reduction", "more than 64 different lane groups")
+        return all(self._one_row(x, fold, op, path, members) for members in classes)
+
+    def _classes(self, x: Real, op: str, lanes: IntVector) -> list[IntVector]:
+        columns = [np.zeros((self.arena.lanes, 1), np.int64)]
+        self._sources(x, op, columns)
+        table = np.concatenate(columns, axis=1)[lanes]
+        _, inverse = np.unique(table, axis=0, return_inverse=True)
+        flat = inverse.reshape(-1)
+        return [lanes[flat == k] for k in range(int(flat.max()) + 1)]
+
+    def _sources(self, x: Real, op: str, columns: list[IntVector]) -> None:
+        if x.op == "red":
+            columns.append(self.arena.matrix(x))
+        elif x.op == "gather":
+            columns.append(self.arena.permutation(x)[:, None])
+        elif x.op in (op, "sel") and x.folds:
+            if x.pred is not None and not x.pred.uniform:
+                mask = self.arena.mask_of(x.pred)
+                if mask is None:
+                    raise Unsupported("reduction", "a lane-dependent choice between reductions")
+                columns.append(mask.astype(np.int64)[:, None])
+            for y in x.args:
+                self._sources(y, op, columns)
+        else:
+            columns.append(np.arange(self.arena.lanes)[:, None])
+
+    def _one_row(self, x: Real, fold: Real, op: str, path: Pred, members: IntVector) -> bool:
+        a = self.arena
+        lead = int(members[0])
+        to_lead = np.arange(a.lanes)
+        to_lead[members] = lead
+        if a.permute(fold, to_lead) is not fold:
+            raise Unsupported("reduction", "lanes that share a reduction need different results")
+        here = np.full(a.lanes, lead)
+        at_lead = a.permute(fold, here)
+        weight = np.zeros(a.lanes, np.int64)
+        weight[lead] = 1
+        parts = Splitter(a, op).split(x, weight)
+        local = a.permutation_map(here).pred(a.conj(p for p in a.conjuncts(path) if a.mask_of(p) is None))
+        opened = open_fold(a, at_lead)
+        pieces = []
+        for part in parts:
+            solved = self._solve(part, opened, a.conj((part.guard, local)))
+            if solved is None:
+                self.why = "a summand of the kernel is not a summand of the reference"
+                return False
+            pieces.append(Piece((part.guard,), part.loops, (), solved, part.weight))
+        return self._tiles(opened, pieces, local)
+
+    # ------------------------------------------------------------------ within a lane
+    def _in_lane(self, x: Real, fold: Real, op: str, path: Pred) -> Real | None:
+        a = self.arena
+        parts = Splitter(a, op).split(x, np.ones(a.lanes, np.int64))
+        opened = open_fold(a, fold)
+        pieces: list[Piece] = []
+        rest = a.identity(op)
+        for part in parts:
+            guard = self._reduced(part.guard, path)
+            solved = self._solve(part, opened, a.conj((guard, path)))
+            if solved is not None:
+                pieces.append(Piece((guard,), part.loops, (), solved, part.weight))
+            elif part.loops:
+                self.why = "a summand of the kernel is not a summand of the reference"
+                return None
+            else:
+                rest = a.combine(op, rest, a.sel(part.guard, part.leaf, a.identity(op)))
+        if not pieces:
+            return None
+        for lane_pieces, lane in self._lane_kinds(pieces, opened, path):
+            here = a.permutation_map(np.full(a.lanes, lane))
+            if not self._tiles(self._at(opened, here), lane_pieces, here.pred(self._plain(path))):
+                return None
+        return a.combine(op, fold, rest)
+
+    def _at(self, opened: Opened, here: TermMap) -> Opened:
+        return Opened(opened.op, opened.variables, here.pred(opened.domain), opened.body)
+
+    def _plain(self, path: Pred) -> Pred:
+        return self.arena.conj(p for p in self.arena.conjuncts(path) if self.arena.mask_of(p) is None)
+
+    def _reduced(self, guard: Pred, path: Pred) -> Pred:
+        """A guard without what the path implies anyway."""
+        a = self.arena
+        return a.conj(p for p in a.conjuncts(guard) if not self.facts.implied(path, p))
+
+    def _lane_kinds(self, pieces: list[Piece], opened: Opened, path: Pred) -> Iterator[tuple[list[Piece], int]]:
+        """Lanes that ask the same question need asking once."""
+        a = self.arena
+        active = self.facts.mask(path)
+        lanes = np.arange(a.lanes) if active is None else np.nonzero(active)[0]
+        uniform = opened.domain.uniform and all(
+            all(g.uniform for g in p.guards) and all(a.poly_uniform(q) for q in p.index) for p in pieces
+        )
+        seen: set[object] = set()
+        for lane in lanes[:1] if uniform else lanes:
+            here = a.permutation_map(np.full(a.lanes, int(lane)))
+            moved = [
+                Piece(tuple(here.pred(g) for g in p.guards), p.loops, (), tuple(here.poly(q) for q in p.index),
+                      _one_hot(a.lanes, int(lane)))
+                for p in pieces
+            ]
+            key = (tuple((p.guards, tuple(q.key for q in p.index)) for p in moved), here.pred(opened.domain).id)
+            if key in seen:
+                continue
+            seen.add(key)
+            if len(seen) > 128:
+                raise Unsupported("reduction", "more than 128 lanes with different index sets")
+            yield moved, int(lane)
+
+    # ------------------------------------------------------------------ index equations
+    def _solve(self, part: Part, opened: Opened, path: Pred) -> tuple[Poly, ...] | None:
+        """Values of the bound variables that make the fold's body equal to the part."""
+        for values in self._candidates(part.leaf, opened):
+            body = self.arena.substitute(opened.body, dict(zip(opened.variables, values, strict=True)))
+            if self.normal.equal(part.leaf, body, path, self.facts.implied):
+                return values
+        return None
+
+    def _candidates(self, leaf: Real, opened: Opened) -> Iterator[tuple[Poly, ...]]:
+        have = _loads(leaf)
+        want = [y for y in _loads(opened.body) if set(opened.variables) & y.free]
+        seen: set[tuple[Poly, ...]] = set()
+        found: dict[int, list[Poly]] = {}
+        for y in want:
+            for x in have:
+                if x.data[0] != y.data[0]:
+                    continue
+                part = self._invert(y.data[1], x.data[1], opened.variables)
+                if part is None:
+                    continue
+                for v, q in part.items():
+                    found.setdefault(v, [])
+                    if q not in found[v]:
+                        found[v].append(q)
+        if any(v not in found for v in opened.variables):
+            return
+        for values in _products([found[v] for v in opened.variables]):
+            if values not in seen:
+                seen.add(values)
+                yield values
+
+    def _invert(self, pattern: Poly, target: Poly, variables: tuple[int, ...]) -> dict[int, Poly] | None:
+        """Solve pattern(variables) = target, the variable with the largest stride first."""
+        rest = target
+        slopes = []
+        for v in variables:
+            slope, other = pattern.split(v)
+            if not slope.terms:
+                continue
+            if len(slope.terms) != 1 or set(slope.atoms()) & set(variables):
+                return None
+            pattern = other
+            slopes.append((v, slope))
+        rest = rest - pattern
+        slopes.sort(key=lambda t: (-len(next(iter(t[1].terms))), -abs(_leading(t[1]))))
+        out: dict[int, Poly] = {}
+        for v, slope in slopes:
+            ((m, c),) = slope.terms.items()
+            if not isinstance(c, int):
+                return None
+            out[v], rest = divide_monomial(rest, m, c)
+        return out if not rest.terms else None
+
+    # ------------------------------------------------------------------ sets
+    def _tiles(self, opened: Opened, pieces: list[Piece], path: Pred) -> bool:
+        a = self.arena
+        problem = Problem(a, (*self.facts.base, *(p for p in a.conjuncts(path) if p.uniform)),
+                          Region(opened.variables, a.conjuncts(opened.domain)))
+        if opened.op in ("add", "mul"):
+            answer = exactly_once(problem, pieces)
+        else:
+            answer = covers(problem, pieces)
+            if answer.holds:
+                answer = within(problem, pieces)
+        return self._note(opened, answer)
+
+    def _note(self, opened: Opened, answer: Answer) -> bool:
+        if answer.holds:
+            self.log.append({"fold": opened.op, **answer.evidence})
+            return True
+        self.why = f"the kernel's {opened.op} does not run over the reference's index set: {answer.witness or answer.evidence.get('why', '')}"
+        return False
+
+
+def _one_hot(lanes: int, lane: int) -> IntVector:
+    w = np.zeros(lanes, np.int64)
+    w[lane] = 1
+    return w
+
+
+def _leading(p: Poly) -> int:
+    c = next(iter(p.terms.values()))
+    return c if isinstance(c, int) else 0
+
+
+def _products(choices: list[list[Poly]]) -> Iterator[tuple[Poly, ...]]:
+    if not choices:
+        yield ()
+        return
+    for q in choices[0][:4]:
+        for tail in _products(choices[1:]):
+            yield (q, *tail)
+
+
+def _loads(x: Real) -> list[Real]:
+    """The loads of a term outside folds and cross-lane reductions."""
+    out, seen, stack = [], set(), [x]
+    while stack:
+        y = stack.pop()
+        if y.id in seen:
+            continue
+        seen.add(y.id)
+        if y.op == "load":
+            out.append(y)
+        elif y.op not in ("fold", "red", "gather"):
+            stack.extend(y.args)
+    return out

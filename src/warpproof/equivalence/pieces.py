@@ -1,0 +1,98 @@
+"""Reductions taken apart: a tree of one associative operation as pieces (guard, loops, leaf, lane counts)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from warpproof.core import Unsupported
+from warpproof.terms import Arena, IntVector, Pred, Real
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """`leaf` taken `weight[l]` times at lane l, for all values of `loops` in `domains`, where `guard` holds there."""
+
+    guard: Pred
+    loops: tuple[int, ...]
+    leaf: Real
+    weight: IntVector
+
+
+def is_reduction(x: Real, op: str) -> bool:
+    """True when the term combines several values by `op` across lanes or iterations."""
+    if x.op in (op, "sel"):
+        return x.folds and any(is_reduction(y, op) for y in x.args)
+    if x.op == "gather":
+        return is_reduction(x.args[0], op)
+    return x.op in ("red", "fold") and x.data[0] == op
+
+
+def crosses_lanes(x: Real, op: str) -> bool:
+    """True when some leaf is taken from another lane."""
+    if x.op in ("gather", "red"):
+        return True
+    if x.op in (op, "sel"):
+        return any(crosses_lanes(y, op) for y in x.args)
+    return x.op == "fold" and x.data[0] == op and crosses_lanes(x.args[0], op)
+
+
+class Splitter:
+    """Takes one reduction apart."""
+
+    def __init__(self, arena: Arena, op: str) -> None:
+        self.arena, self.op, self.unit = arena, op, arena.identity(op)
+        self.parts: list[Part] = []
+
+    def split(self, x: Real, weight: IntVector) -> list[Part]:
+        """The parts of x, with lane l of x wanted weight[l] times."""
+        self._walk(x, weight, self.arena.true, ())
+        joined: dict[tuple[int, tuple[int, ...], int], Part] = {}
+        for p in self.parts:
+            key = (p.guard.id, p.loops, p.leaf.id)
+            old = joined.get(key)
+            joined[key] = p if old is None else Part(p.guard, p.loops, p.leaf, old.weight + p.weight)
+        return list(joined.values())
+
+    def _walk(self, x: Real, weight: IntVector, guard: Pred, loops: tuple[int, ...]) -> None:
+        a = self.arena
+        if x is self.unit or not weight.any() or guard.op == "false":
+            return
+        match x.op:
+            case self.op:
+                for y in x.args:
+                    self._walk(y, weight, guard, loops)
+            case "sel" if x.pred is not None:
+                self._walk(x.args[0], weight, a.conj((guard, x.pred)), loops)
+                self._walk(x.args[1], weight, a.conj((guard, a.negate(x.pred))), loops)
+            case "gather":
+                source = a.permutation(x)
+                moved, lanes = self._move(guard, source[:, None], weight)
+                self._walk(x.args[0], moved, lanes, loops)
+            case "red" if x.data[0] == self.op:
+                moved, lanes = self._move(guard, a.matrix(x), weight)
+                self._walk(x.args[0], moved, lanes, loops)
+            case "fold" if x.data[0] == self.op:
+                op, atom, domain, body = a.open(x)
+                self._walk(body, weight, a.conj((guard, domain)), (*loops, atom))
+            case _:
+                self.parts.append(Part(guard, loops, x, weight))
+
+    def _move(self, guard: Pred, matrix: IntVector, weight: IntVector) -> tuple[IntVector, Pred]:
+        """Weights at the source lanes; the guard must say the same there as at the lanes it came from."""
+        a = self.arena
+        mask = np.ones(a.lanes, dtype=bool)
+        kept = []
+        for p in a.conjuncts(guard):
+            lanes = a.mask_of(p)
+            if lanes is not None:
+                mask &= lanes
+            elif p.uniform:
+                kept.append(p)
+            else:
+                raise Unsupported("reduction", "a lane-dependent condition above a cross-lane reduction")
+        weight = np.where(mask, weight, 0)
+        moved = np.zeros(a.lanes, np.int64)
+        np.add.at(moved, matrix, np.broadcast_to(weight[:, None], matrix.shape))
+        return moved, a.conj(kept)

@@ -1,0 +1,5 @@
+"""Verdicts from evidence: the report dataclasses and the only maker of PROVED."""
+
+from warpproof.judge.result import REQUIRED, Evidence, PropertyResult, Report, undecided
+
+__all__ = ["REQUIRED", "Evidence", "PropertyResult", "Report", "undecided"]

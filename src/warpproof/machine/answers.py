@@ -1,0 +1,486 @@
+"""How the symbolic machine answers effects: memory, barriers, warp communication, special registers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from warpproof.core import Unsupported
+from warpproof.domains.base import (
+    Barrier,
+    Cvta,
+    Effect,
+    Fence,
+    Load,
+    ScalarType,
+    Shuffle,
+    Special,
+    Store,
+    Vote,
+    WarpSync,
+)
+from warpproof.domains.values import Choice, Float, Int, Pack, Undef, Value
+from warpproof.machine.mixing import permute
+from warpproof.machine.setup import BufferInfo
+from warpproof.machine.trace import Access as Recorded
+from warpproof.machine.trace import BarrierEvent, Hazard
+from warpproof.terms import Access, IntVector, Poly, Pred, const
+
+if TYPE_CHECKING:
+    from warpproof.machine.symbolic import SymbolicMachine
+
+_AXES: Final = {"x": 0, "y": 1, "z": 2}
+_INTEGER_RANGE: Final = {"s": lambda w: (-(1 << (w - 1)), (1 << (w - 1)) - 1), "u": lambda w: (0, (1 << w) - 1)}
+
+
+class Answers:
+    """The effect handler of one machine."""
+
+    def __init__(self, machine: SymbolicMachine) -> None:
+        self.machine, self.arena = machine, machine.arena
+        self._bases: dict[int, tuple[str, str]] = {}
+        self._local: dict[tuple[int, int], Value] = {}
+
+    # ------------------------------------------------------------------ addresses
+    def base(self, space: str, name: str) -> Poly:
+        """The (unknown) address of a variable or buffer."""
+        p = self.arena.symbol("base", f"{space}:{name}", 0, None)
+        ((m, _),) = p.terms.items()
+        self._bases[m[0]] = (space, name)
+        return p
+
+    def symbol_address(self, name: str) -> Value:
+        """The address of a variable in its own state space; shared variables have their layout offset."""
+        kernel = self.machine.kernel
+        if name in kernel.shared_layout:
+            return Int(64, const(kernel.shared_layout[name]))
+        if any(p.name == name for p in kernel.params):
+            return Int(64, self.base("param", name))
+        if name in kernel.local_layout:
+            return Int(64, const(kernel.local_layout[name]))
+        return Int(64, self.base("module", name))
+
+    def locate(self, address: Value) -> tuple[str, str, Poly]:
+        """(space, variable, byte offset) of an address that has exactly one base."""
+        p = self.machine.dom.integers.poly(address)
+        found = [(m, c) for m, c in p.terms.items() if any(a in self._bases for a in m)]
+        if not found:
+            return "", "", p
+        ((m, c),) = found if len(found) == 1 else ((None, None),)
+        if m is None or len(m) != 1 or not (isinstance(c, int) and c == 1):
+            raise Unsupported("address", "an address without one clear base")
+        space, name = self._bases[m[0]]
+        return space, name, Poly({k: v for k, v in p.terms.items() if k != m})
+
+    # ------------------------------------------------------------------ special registers
+    def special_width(self, name: str) -> int:
+        """The width of a special register."""
+        return 64 if name in ("%clock64", "%globaltimer", "%gridid") else 1 if name.startswith("%is_") else 32
+
+    def special(self, name: str) -> Value | None:
+        """Thread and block coordinates; None for other names."""
+        base, _, axis = name.partition(".")
+        lanes = np.arange(self.arena.lanes)
+        bx, by, _ = self.machine.setup.block
+        if axis in _AXES:
+            k = _AXES[axis]
+            match base:
+                case "%tid":
+                    return Int(32, const((lanes % bx, lanes // bx % by, lanes // (bx * by))[k]))
+                case "%ntid":
+                    return Int(32, const(self.machine.setup.block[k]))
+                case "%ctaid":
+                    return Int(32, self.arena.symbol("block", f"block.{axis}", 0, None))
+                case "%nctaid":
+                    return Int(32, self.machine.setup.grid[k])
+        match name:
+            case "%laneid":
+                return Int(32, const(lanes % 32))
+            case "%warpid":
+                return Int(32, const(lanes // 32))
+            case "WARP_SZ":
+                return Int(32, const(32))
+        if name.startswith("%lanemask_"):
+            return Int(32, const(_lane_mask(name, lanes % 32)))
+        return None
+
+    # ------------------------------------------------------------------ dispatch
+    def answer(self, effect: Effect) -> Any:
+        """The answer to an effect, which may be recorded in the trace."""
+        match effect:
+            case Load():
+                return self._load(effect)
+            case Store():
+                return self._store(effect)
+            case Shuffle():
+                return self._shuffle(effect)
+            case Barrier():
+                return self._barrier(effect)
+            case WarpSync(mask):
+                return self._warp_sync(mask)
+            case Cvta():
+                return self._cvta(effect)
+            case Special(name):
+                return self.machine.read(name)
+            case Fence(proxy=""):
+                return None
+            case Vote():
+                return self._vote(effect)
+            case _:
+                raise Unsupported(type(effect).__name__, "no symbolic meaning yet")
+
+    def _cvta(self, effect: Cvta) -> Value:
+        address: Any = effect.address
+        space = effect.space.split("::")[0]
+        if space == "global":
+            return address
+        generic = self.base(space, "window")
+        p = self.machine.dom.integers.poly(address)
+        return Int(address.width, p - generic if effect.to else p + generic)
+
+    def _space(self, effect: Load | Store) -> tuple[str, str, Poly]:
+        space, name, offset = self.locate(effect.address)  # type: ignore[arg-type]
+        declared = effect.space.split("::")[0]
+        if declared == "generic":
+            if space == "param" or not space:
+                raise Unsupported("generic address", "an address without a base")
+            declared = space
+        return declared, name, offset
+
+    # ------------------------------------------------------------------ loads
+    def _load(self, effect: Load) -> Any:
+        space, name, offset = self._space(effect)
+        ty, n = effect.type, effect.count
+        size = ty.width // 8
+        self._synchronising(effect)
+        match space:
+            case "param":
+                values = [self._parameter(name, offset + i * size, ty) for i in range(n)]
+            case "global":
+                values = self._global_load(name, offset, ty, n)
+            case "shared":
+                values = self._shared_load(offset, ty, n)
+            case "local":
+                values = [self._local_load(offset + i * size, ty) for i in range(n)]
+            case _:
+                raise Unsupported(f"ld.{space}", "no symbolic meaning yet")
+        return values[0] if n == 1 else tuple(values)
+
+    def _synchronising(self, effect: Load | Store) -> None:
+        if effect.semantics not in ("weak",):
+            raise Unsupported(f"{effect.semantics} access", "synchronisation through memory is not modelled yet")
+
+    def _parameter(self, name: str, offset: Poly, ty: ScalarType) -> Value:
+        k = offset.as_int()
+        value = self.machine.setup.arguments.get(name)
+        if k is None or value is None:
+            raise Unsupported("ld.param", f"parameter {name or '?'} is not in the launch, or a symbolic offset")
+        if k == 0 and value.width == ty.width:
+            return value
+        if value.width % ty.width == 0 and (k * 8) % ty.width == 0:
+            parts = self.machine.dom.unpack(value.width, value, value.width // ty.width)
+            if 0 <= k * 8 // ty.width < len(parts):
+                return parts[k * 8 // ty.width]
+        raise Unsupported("ld.param", f"{ty} at byte {k} of parameter {name}")
+
+    def _elements(self, name: str, offset: Poly, ty: ScalarType, count: int) -> tuple[BufferInfo, Poly, int]:
+        """Buffer, first element and elements per access unit; demands alignment."""
+        info = self.machine.setup.buffers.get(name)
+        if info is None:
+            raise Unsupported("global memory", f"an access through {name or 'an unknown pointer'}")
+        size = info.width // 8
+        width = ty.width // 8
+        if width % size:
+            raise Unsupported(f"global access of {ty}", f"narrower than the {info.kind}{info.width} elements of {name}")
+        align = width * count
+        if any(np.any(np.asarray(c % align)) for c in offset.terms.values()):
+            self.machine.require("alignment", self.arena.eq(self.arena.mod(offset, const(align))))
+        if any(np.any(np.asarray(c % size)) for c in offset.terms.values()):
+            index = self.arena.floor_div(offset, const(size))
+        else:
+            index = offset.exact_div(size)
+        return info, index, width // size
+
+    def _record(self, kind: str, info: BufferInfo, index: Poly, value: Value | None = None) -> None:
+        m = self.machine
+        order = len(m.trace.accesses)
+        m.trace.accesses.append(
+            Recorded(kind, info.name, index, m.path.condition(), tuple(m.path.loops), m.current, order, value)
+        )
+
+    def _global_load(self, name: str, offset: Poly, ty: ScalarType, count: int) -> list[Value]:
+        info, index, per = self._elements(name, offset, ty, count)
+        out: list[Value] = []
+        for i in range(count):
+            parts = []
+            for j in range(per):
+                at = index + (i * per + j)
+                self._record("load", info, at)
+                parts.append(self._element(info, at))
+            out.append(parts[0] if per == 1 else self.machine.dom.pack(ty.width, parts))
+        return out
+
+    def _element(self, info: BufferInfo, index: Poly) -> Value:
+        stored = self._forward(info, index)
+        if stored is not None:
+            return stored
+        if not info.initialised:
+            return Undef(info.width, f"{info.name} read before it is written")
+        if info.kind in ("f", "bf"):
+            return Float(info.kind, info.width, self.arena.load(Access(info.name), index))
+        atom = self.arena.derived("elem", (index,), name=info.name)
+        ((m, _),) = atom.terms.items()
+        lo, hi = _INTEGER_RANGE["s" if info.kind == "s" else "u"](info.width)
+        if info.elements is not None:
+            lo, hi = max(lo, info.elements[0]), min(hi, info.elements[1] - 1)
+        self.arena.restrict(m[0], lo, hi)
+        return Int(info.width, atom)
+
+    def _forward(self, info: BufferInfo, index: Poly) -> Value | None:
+        """What this thread stored to the same element earlier on this path, if anything."""
+        if not info.writable:
+            return None
+        path = self.machine.path.condition()
+        loops = tuple(self.machine.path.loops)
+        for a in reversed(self.machine.trace.accesses):
+            if a.kind == "store" and a.buffer == info.name and a.index == index and a.loops == loops[: len(a.loops)]:
+                if self.arena.implies(path, a.path):
+                    return a.value
+                raise Unsupported("global memory", f"{info.name} is read where it may or may not have been written")
+        return None
+
+    # ------------------------------------------------------------------ stores
+    def _store(self, effect: Store) -> None:
+        space, name, offset = self._space(effect)
+        ty = effect.type
+        self._synchronising(effect)
+        values: list[Any] = list(effect.values)
+        match space:
+            case "global":
+                info, index, per = self._elements(name, offset, ty, len(values))
+                for i, value in enumerate(values):
+                    parts = (value,) if per == 1 else self.machine.dom.unpack(ty.width, value, per)
+                    for j, part in enumerate(parts):
+                        self._record("store", info, index + (i * per + j), part)
+            case "shared":
+                for i, value in enumerate(values):
+                    self._shared_store(offset + i * (ty.width // 8), ty.width // 8, value)
+            case "local":
+                for i, value in enumerate(values):
+                    self._local_store(offset + i * (ty.width // 8), ty, value)
+            case _:
+                raise Unsupported(f"st.{space}", "no symbolic meaning yet")
+
+    # ------------------------------------------------------------------ shared memory
+    def _cells(self, offset: Poly, width: int) -> IntVector | None:
+        m = self.machine
+        cells = m.shared.locate(offset, width, m.path.mask)
+        if m.shared.in_bounds(cells, width):
+            return cells
+        m.trace.hazards.append(
+            Hazard("shared-bounds", "shared memory is accessed outside its allocation", m.current, None,
+                   m.path.condition())
+        )
+        return None
+
+    def _touch(self, cells: IntVector, width: int, write: bool) -> None:
+        m = self.machine
+        lanes = np.nonzero(m.path.mask)[0]
+        for j in range(width // m.shared.unit):
+            fp = m.shared.footprint
+            found = (fp.write if write else fp.read)(cells[lanes] + j, lanes, m.current)
+            if found is not None:
+                t = int(lanes[found[0]])
+                what = "written" if write else "read"
+                m.trace.hazards.append(
+                    Hazard("race", f"shared memory {what} by thread {t} while another thread's access is unordered",
+                           m.current, found[1], m.path.condition())
+                )
+
+    def _shared_load(self, offset: Poly, ty: ScalarType, count: int) -> list[Value]:
+        m, width = self.machine, ty.width // 8
+        out: list[Value] = []
+        for i in range(count):
+            cells = self._cells(offset + i * width, width)
+            if cells is None:
+                out.append(Undef(ty.width, "shared memory read outside its allocation"))
+                continue
+            self._touch(cells, width, write=False)
+            value, written = m.shared.load(cells, width, m.path.mask)
+            value = self._on_path(value)
+            if not written and _poisoned(value):
+                m.trace.hazards.append(
+                    Hazard("uninitialised", "shared memory is read where it may not have been written", m.current,
+                           None, m.path.condition())
+                )
+            out.append(value)
+        return out
+
+    def _on_path(self, value: Value) -> Value:
+        """The value with choices decided by the reader's own path."""
+        guard = self.machine.path.symbolic()
+        if isinstance(value, Float) and guard.op != "true":
+            return Float(value.kind, value.width, self.arena.under(value.node, guard, True))
+        if isinstance(value, Pack) and guard.op != "true":
+            return Pack(value.width, tuple(self._on_path(p) for p in value.parts))
+        if isinstance(value, Choice) and self.arena.implies(guard, value.pred):
+            return self._on_path(value.first)
+        return value
+
+    def _shared_store(self, offset: Poly, width: int, value: Value) -> None:
+        m = self.machine
+        cells = self._cells(offset, width)
+        if cells is not None:
+            self._touch(cells, width, write=True)
+            m.shared.store(cells, value, width, m.path.mask, m.path.symbolic())
+
+    # ------------------------------------------------------------------ local memory
+    def _local_slot(self, offset: Poly) -> int:
+        k = offset.as_int()
+        if k is None:
+            raise Unsupported("local memory", "an address that differs by lane or depends on a symbol")
+        return k
+
+    def _local_load(self, offset: Poly, ty: ScalarType) -> Value:
+        k = self._local_slot(offset)
+        found = self.machine.registers.get(f"local+{k}")
+        if found is None or found.width != ty.width:
+            return Undef(ty.width, "local memory never written at this size")
+        value: Value = found
+        return value
+
+    def _local_store(self, offset: Poly, ty: ScalarType, value: Value) -> None:
+        k = self._local_slot(offset)
+        for name in [n for n in self.machine.registers if n.startswith("local+")]:
+            at = int(name[6:])
+            width = self.machine.registers[name].width // 8
+            if at != k and at < k + ty.width // 8 and k < at + width:
+                del self.machine.registers[name]
+        self.machine.write(f"local+{k}", value)
+
+    # ------------------------------------------------------------------ synchronisation
+    def _barrier(self, effect: Barrier) -> Any:
+        m = self.machine
+        ident: Any = effect.id
+        number = m.dom.integers.poly(ident).as_int()
+        if effect.kind != "sync" or number is None:
+            raise Unsupported(f"barrier.{effect.kind}", "only full CTA barriers are modelled yet")
+        if effect.count is not None:
+            count: Any = effect.count
+            if m.dom.integers.poly(count).as_int() != self.arena.lanes:
+                raise Unsupported("barrier", "a barrier of part of the CTA")
+        m.trace.barriers.append(BarrierEvent(m.path.condition(), m.current))
+        m.shared.footprint.clear()
+        return None
+
+    def _full_mask(self, mask: Any) -> bool:
+        k = self.machine.dom.integers.poly(mask).as_int() if mask is not None else None
+        return k is not None and k & 0xFFFFFFFF == 0xFFFFFFFF
+
+    def _warp_sync(self, mask: Any) -> None:
+        m = self.machine
+        lanes = np.arange(self.arena.lanes)
+        if not self._full_mask(mask) or not m.path.warp_uniform(lanes // 32 * 32) or not m.path.mask.all():
+            raise Unsupported("bar.warp.sync", "a warp barrier of part of a warp")
+        m.shared.footprint.warp_barrier()
+
+    def _shuffle(self, effect: Shuffle) -> tuple[Value, Pred]:
+        m = self.machine
+        value: Any = effect.value
+        source, valid = self._shuffle_source(effect)
+        if effect.mask is not None and not self._full_mask(effect.mask):
+            raise Unsupported("shfl.sync", "a partial member mask")
+        every = np.arange(self.arena.lanes)
+        warp = every // 32 * 32
+        whole = m.path.mask.reshape(-1, 32) if self.arena.lanes % 32 == 0 else m.path.mask[None, :]
+        if not all(row.all() or not row.any() for row in whole) or not m.path.warp_uniform(
+            np.where(m.path.mask[warp], warp, every)
+        ):
+            m.trace.hazards.append(
+                Hazard("divergence", "a shuffle whose member mask names lanes that may not execute it", m.current,
+                       None, m.path.condition())
+            )
+        source = np.where(m.path.mask[source], source, every)
+        return permute(m.dom, value, source), self.arena.lane_mask(valid)
+
+    def _shuffle_source(self, effect: Shuffle) -> tuple[IntVector, Any]:
+        """Source lanes and in-range flags (PTX ISA, shfl.sync pseudo-code)."""
+        ints = self.machine.dom.integers
+        b: Any = effect.lane
+        c: Any = effect.clamp
+        pb, pc = ints.poly(b), ints.poly(c)
+        if not (pb.is_constant() and pc.is_constant()):
+            raise Unsupported("shfl.sync", "a symbolic lane operand")
+        n = self.arena.lanes
+        lane, warp = np.arange(n) % 32, np.arange(n) // 32 * 32
+        bv, cv = pb.lanes(n) & 31, pc.lanes(n)
+        seg, clamp = cv >> 8 & 31, cv & 31
+        top = (lane & seg) | (clamp & ~seg)
+        low = lane & seg
+        match effect.mode:
+            case "up":
+                j = lane - bv
+                ok = j >= top
+            case "down":
+                j = lane + bv
+                ok = j <= top
+            case "bfly":
+                j = lane ^ bv
+                ok = j <= top
+            case _:
+                j = low | (bv & ~seg)
+                ok = j <= top
+        source = warp + np.where(ok, j, lane)
+        if (source >= n).any():
+            raise Unsupported("shfl.sync", "a lane beyond the last thread of the CTA")
+        return source, ok
+
+    def _vote(self, effect: Vote) -> Any:
+        p: Any = effect.predicate
+        flat = self.arena.mask_of(p)
+        n = self.arena.lanes
+        if flat is None or n % 32 or not self._full_mask(effect.mask) or not self.machine.path.mask.all():
+            raise Unsupported(f"vote.{effect.mode}", "a vote on a symbolic predicate or a part of a warp")
+        rows = flat.reshape(-1, 32)
+        match effect.mode:
+            case "all":
+                return self.arena.lane_mask(np.repeat(rows.all(axis=1), 32))
+            case "any":
+                return self.arena.lane_mask(np.repeat(rows.any(axis=1), 32))
+            case "uni":
+                return self.arena.lane_mask(np.repeat(rows.all(axis=1) | ~rows.any(axis=1), 32))
+            case _:
+                words = (rows.astype(np.int64) << np.arange(32)).sum(axis=1)
+                return Int(32, const(np.repeat(words, 32)))
+
+
+def _poisoned(v: Value) -> bool:
+    match v:
+        case Float(_, _, node):
+            return node.poisoned
+        case Pack(_, parts):
+            return any(_poisoned(p) for p in parts)
+        case Choice(_, _, a, b):
+            return _poisoned(a) or _poisoned(b)
+        case Undef():
+            return True
+        case Int():
+            return False
+
+
+def _lane_mask(name: str, lane: IntVector) -> IntVector:
+    bit = np.int64(1) << lane
+    match name.removeprefix("%lanemask_"):
+        case "eq":
+            return bit
+        case "lt":
+            return bit - 1
+        case "le":
+            return 2 * bit - 1
+        case "gt":
+            return 0xFFFFFFFF - (2 * bit - 1)
+        case "ge":
+            return 0xFFFFFFFF - (bit - 1)
+        case _:
+            raise Unsupported(name, "unknown special register")

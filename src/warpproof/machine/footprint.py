@@ -1,0 +1,103 @@
+"""Shared-memory accesses since the last barrier, by cell: who wrote, who read, and which pairs are unordered.
+
+A cell's code is −1 (nobody), a lane, lanes + w (warp w, ordered for all its lanes by a warp barrier) or −2 (several).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from warpproof.terms import IntVector
+
+Codes = npt.NDArray[np.int32]
+_NOBODY, _MANY = -1, -2
+
+
+class Footprint:
+    """Accesses of one barrier interval. `cells` counts the units of shared memory."""
+
+    __slots__ = ("lanes", "read_at", "reader", "writer", "written_at")
+
+    def __init__(self, cells: int, lanes: int) -> None:
+        self.lanes = lanes
+        self.writer: Codes = np.full(cells, _NOBODY, np.int32)
+        self.reader: Codes = np.full(cells, _NOBODY, np.int32)
+        self.written_at: Codes = np.full(cells, -1, np.int32)
+        self.read_at: Codes = np.full(cells, -1, np.int32)
+
+    def copy(self) -> Footprint:
+        """An independent copy."""
+        new = Footprint(0, self.lanes)
+        new.writer, new.reader = self.writer.copy(), self.reader.copy()
+        new.written_at, new.read_at = self.written_at.copy(), self.read_at.copy()
+        return new
+
+    def clear(self) -> None:
+        """A CTA barrier orders everything so far before everything that follows."""
+        self.writer.fill(_NOBODY)
+        self.reader.fill(_NOBODY)
+
+    def warp_barrier(self) -> None:
+        """All lanes of every warp have met: their own earlier accesses are ordered for the whole warp."""
+        for codes in (self.writer, self.reader):
+            own = (codes >= 0) & (codes < self.lanes)
+            codes[own] = self.lanes + codes[own] // 32
+
+    def _foreign(self, codes: Codes, lanes: IntVector) -> npt.NDArray[np.bool_]:
+        return (codes != _NOBODY) & (codes != lanes) & (codes != self.lanes + lanes // 32)
+
+    def read(self, cells: IntVector, lanes: IntVector, instruction: int) -> tuple[int, int] | None:
+        """Record reads; the first conflict as (position, instruction of the write), or None."""
+        clash = self._foreign(self.writer[cells], lanes)
+        self._merge(self.reader, cells, lanes)
+        self.read_at[cells] = instruction
+        return self._first(clash, self.written_at, cells)
+
+    def write(self, cells: IntVector, lanes: IntVector, instruction: int) -> tuple[int, int] | None:
+        """Record writes; the first conflict as (position, instruction of the other access), or None."""
+        clash_w = self._foreign(self.writer[cells], lanes)
+        clash_r = self._foreign(self.reader[cells], lanes)
+        order = np.argsort(cells, kind="stable")
+        twice = np.zeros(len(cells), dtype=bool)
+        twice[order[1:]] = (cells[order][1:] == cells[order][:-1]) & (lanes[order][1:] != lanes[order][:-1])
+        found = self._first(clash_w, self.written_at, cells) or self._first(clash_r, self.read_at, cells)
+        if found is None and twice.any():
+            found = (int(np.argmax(twice)), instruction)
+        self._merge(self.writer, cells, lanes)
+        self.written_at[cells] = instruction
+        return found
+
+    def _first(self, clash: npt.NDArray[np.bool_], at: Codes, cells: IntVector) -> tuple[int, int] | None:
+        if not clash.any():
+            return None
+        i = int(np.argmax(clash))
+        return i, int(at[cells[i]])
+
+    def _merge(self, codes: Codes, cells: IntVector, lanes: IntVector) -> None:
+        old = codes[cells]
+        keep = (old == _NOBODY) | (old == lanes) | (old == self.lanes + lanes // 32)
+        codes[cells] = np.where(keep, lanes, _MANY)
+        back = codes[cells]
+        codes[cells[back != np.where(keep, lanes, _MANY)]] = _MANY
+
+    def union(self, other: Footprint) -> Footprint:
+        """Accesses of either."""
+        out = self.copy()
+        for mine, theirs, at, their_at in (
+            (out.writer, other.writer, out.written_at, other.written_at),
+            (out.reader, other.reader, out.read_at, other.read_at),
+        ):
+            fresh = (mine == _NOBODY) & (theirs != _NOBODY)
+            differ = (mine != _NOBODY) & (theirs != _NOBODY) & (mine != theirs)
+            at[fresh] = their_at[fresh]
+            mine[fresh] = theirs[fresh]
+            mine[differ] = _MANY
+        return out
+
+    def within(self, other: Footprint) -> bool:
+        """True when every access here is one of `other`'s."""
+        return all(
+            bool(np.all((a == _NOBODY) | (a == b) | (b == _MANY)))
+            for a, b in ((self.writer, other.writer), (self.reader, other.reader))
+        )

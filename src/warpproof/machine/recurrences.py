@@ -1,0 +1,184 @@
+"""What registers, shared cells and the trace look like after a symbolic loop, once its body has been run from an
+arbitrary iteration: affine counters, values set anew in each iteration, and folds.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from warpproof.core import Unsupported
+from warpproof.domains.values import Choice, Float, Int, Pack, Undef, Value
+from warpproof.terms import Atom, IntVector, Poly, Pred, Real, TermMap, const
+
+if TYPE_CHECKING:
+    from warpproof.machine.loops import Guess, Snapshot
+    from warpproof.machine.symbolic import SymbolicMachine
+
+
+class Closer:
+    """Closes one loop. `go` is the continue condition of iteration `var`, `held` the placeholder domain in the trace."""
+
+    def __init__(
+        self, machine: SymbolicMachine, header: int, var: Atom, guess: Guess, entry: Snapshot, go: Pred, held: Pred,
+        changed: IntVector,
+    ) -> None:
+        self.machine, self.arena, self.header = machine, machine.arena, header
+        self.var, self.guess, self.entry, self.go, self.held, self.changed = var, guess, entry, go, held, changed
+        self.states = frozenset(
+            a for v in guess.states.values() for a in _free(v)
+        )
+
+    def close(self) -> None:
+        """Replace the machine's state by the state after the loop."""
+        m = self.machine
+        proceed = self._continue()
+        domain = self.arena.domain(self.var.id, proceed)
+        m.trace.replace_guard(self.arena, self.entry.mark, self.held, domain)
+        self.swap = TermMap(self.arena, lambda i: None, lambda x: None, lambda p: domain if p is self.held else None)
+        self.last = self._trip(proceed) - 1
+        self.at_end = self.arena.substitution({self.var.id: self.last})
+        new: dict[str, Any] = {}
+        for name, value in m.registers.items():
+            new[name] = self._register(name, value, domain)
+        m.registers = {n: v for n, v in new.items() if v is not None}
+        self._cells()
+
+    # ------------------------------------------------------------------ the exit test
+    def _continue(self) -> Poly:
+        """The polynomial p with "go on after iteration i" = p(i) ≤ 0, increasing in i."""
+        go = self.go
+        if go.op == "le":
+            p: Poly = go.data
+        elif go.op == "ne":
+            p = self._counter(go.data)
+        else:
+            raise self._stuck("its test is not one integer comparison")
+        slope, rest = p.split(self.var.id)
+        if self.var.id in self.arena.poly_free(rest) or self.arena.poly_free(slope):
+            raise self._stuck("its test is not linear in the iteration number")
+        low = self.arena.bounds(slope)[0]
+        if low is None or low < 1:
+            if not self.machine.holds(self.arena.le(1 - slope)):
+                self.machine.require("loop terminates", self.arena.le(1 - slope))
+        return p
+
+    def _counter(self, p: Poly) -> Poly:
+        """i ≠ a as i < a, which needs a ≥ 0 and the step to hit a exactly."""
+        slope, rest = p.split(self.var.id)
+        k = slope.as_int()
+        if k is None or k == 0:
+            raise self._stuck("an inequality test whose step is symbolic")
+        target = rest * (-1 if k > 0 else 1)
+        k = abs(k)
+        if k > 1:
+            whole = self.arena.floor_div(target, const(k))
+            self.machine.require("loop counter meets its bound", self.arena.eq(target - whole * k))
+            target = whole
+        self.machine.require("loop counter meets its bound", self.arena.le(-target))
+        return self.arena.variable(self.var) - target + 1
+
+    def _stuck(self, why: str) -> Unsupported:
+        m = self.machine
+        place = m.where(m.graph.blocks[self.header].start)
+        return Unsupported("loop", f"the loop at {place} does not close: {why}")
+
+    def _trip(self, p: Poly) -> Poly:
+        """The number of iterations: the least n ≥ 1 with p(n−1) > 0."""
+        slope, rest = p.split(self.var.id)
+        n = self.arena.floor_div(-rest, slope) + 2
+        low = self.arena.bounds(n)[0]
+        if low is not None and low >= 1:
+            return n
+        if self.machine.holds(self.arena.le(1 - n)):
+            return n
+        return self.arena.extremum("max", (n, const(1)))
+
+    # ------------------------------------------------------------------ registers
+    def _register(self, name: str, value: Any, domain: Pred) -> Any:
+        if name in self.guess.affine:
+            p0, d = self.guess.affine[name]
+            return Int(value.width, p0 + (self.last + 1) * d)
+        if name in self.guess.unknown:
+            return self._recurrence(name, value, self.guess.states[name], self.guess.unknown[name], domain)
+        if name in self.entry.registers and (value is self.entry.registers[name] or value == self.entry.registers[name]):
+            return value
+        return self._final(value)
+
+    def _final(self, value: Any) -> Any:
+        """A value set anew in every iteration, as the last one left it; None (undefined) when it is not closed."""
+        if isinstance(value, Pred):
+            p = self.swap.pred(value)
+            return None if p.free & self.states else self.at_end.pred(p)
+        if isinstance(value, Float):
+            node = self.swap.real(value.node)
+            if node.free & self.states:
+                return Float(value.kind, value.width, self._poison())
+            return Float(value.kind, value.width, self.at_end.real(node))
+        if isinstance(value, Int):
+            if self.arena.poly_free(value.poly) & self.states:
+                return Undef(value.width, "a recurrence that did not close")
+            return Int(value.width, self.at_end.poly(self.swap.poly(value.poly)))
+        if isinstance(value, Pack):
+            return Pack(value.width, tuple(self._final(p) for p in value.parts))
+        if isinstance(value, Choice):
+            pred = self._final(value.pred)
+            if pred is None:
+                return Undef(value.width, "a recurrence that did not close")
+            return self.machine.dom.merge(pred, self._final(value.first), self._final(value.second))
+        return value
+
+    def _poison(self) -> Real:
+        m = self.machine
+        return self.arena.poison(f"a recurrence that did not close, loop at {m.where(m.graph.blocks[self.header].start)}")
+
+    def _recurrence(self, name: str, value: Any, state: Any, v0: Any, domain: Pred) -> Any:
+        if isinstance(value, Float) and isinstance(state, Float) and isinstance(v0, Float):
+            node = self._fold(self.swap.real(value.node), state.node, v0.node, domain)
+            return Float(value.kind, value.width, node) if node is not None else self._final(value)
+        if isinstance(value, Pack) and isinstance(state, Pack) and isinstance(v0, Pack):
+            parts: list[Value] = [
+                self._recurrence(name, x, s, b, domain) for x, s, b in zip(value.parts, state.parts, v0.parts, strict=True)
+            ]
+            return Pack(value.width, tuple(parts))
+        return self._final(value)
+
+    def _fold(self, x: Real, state: Real, x0: Real, domain: Pred) -> Real | None:
+        """x = state ⊕ g with g free of loop state: the fold of g over the iterations, onto the entry value."""
+        for op in ("add", "max", "min", "mul"):
+            if x.op != op and x is not state:
+                continue
+            operands = self.arena.flatten(x, op)
+            if operands.count(state) != 1 or any(y.free & self.states for y in operands if y is not state):
+                continue
+            rest = [y for y in operands if y is not state]
+            g = rest[0]
+            for y in rest[1:]:
+                g = self.arena.combine(op, g, y)
+            return self.arena.combine(op, x0, self.arena.fold(op, self.var.id, domain, g))
+        return None
+
+    # ------------------------------------------------------------------ shared memory
+    def _cells(self) -> None:
+        m = self.machine
+        for owner in {int(m.shared.owner[c]) for c in self.changed}:
+            if owner < 0:
+                continue
+            final = self._final(m.shared.values[owner])
+            if final is None:
+                final = Undef(m.shared.unit * 8, "shared memory carried around a loop")
+            where = self.changed[m.shared.owner[self.changed] == owner]
+            m.shared.owner[where] = m.shared.intern(final)
+
+
+def _free(v: Any) -> frozenset[int]:
+    match v:
+        case Float(_, _, node):
+            return node.free
+        case Pred():
+            return v.free
+        case Pack(_, parts):
+            return frozenset(a for p in parts for a in _free(p))
+        case Int(_, poly):
+            return poly.atoms()
+        case _:
+            return frozenset()

@@ -1,0 +1,140 @@
+"""Which threads run next: schedules of a batch, each deterministic, each fair (no runnable thread waits for ever)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from warpproof.core import InputError
+from warpproof.machine.batch import WARP, Lanes, Mask
+
+Counters = npt.NDArray[np.int64]
+
+SCHEDULES: Final = ("min-pc", "round-robin", "reversed", "random")
+_FAIRNESS: Final = 64
+_UNLIMITED: Final = 1 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """The lanes to run, all at instruction `pc`, for at most `quantum` instructions."""
+
+    lanes: Lanes
+    pc: int
+    quantum: int
+
+
+class Schedule(Protocol):
+    """A scheduling policy."""
+
+    def turn(self, runnable: Mask, pc: Counters) -> Turn | None:
+        """The next turn, or None when no lane is runnable."""
+        ...
+
+
+class _Ageing:
+    """Every `_FAIRNESS`-th turn goes to the lane that has waited longest, with its fellows at the same pc."""
+
+    __slots__ = ("_count", "_last")
+
+    def __init__(self, lanes: int) -> None:
+        self._count = 0
+        self._last: Counters = np.zeros(lanes, np.int64)
+
+    def oldest(self, candidates: Lanes) -> int | None:
+        """The longest-waiting candidate when it is time for it."""
+        self._count += 1
+        if self._count % _FAIRNESS:
+            return None
+        return int(candidates[self._last[candidates].argmin()])
+
+    def ran(self, lanes: Lanes) -> None:
+        """Note that the lanes got their turn."""
+        self._last[lanes] = self._count
+
+
+class MinPc:
+    """Runs all lanes at the smallest pc together, whatever their warp: divergent code reconverges early."""
+
+    __slots__ = ("_ageing",)
+
+    def __init__(self, lanes: int) -> None:
+        self._ageing = _Ageing(lanes)
+
+    def turn(self, runnable: Mask, pc: Counters) -> Turn | None:
+        """The next turn, or None when no lane is runnable."""
+        candidates = np.flatnonzero(runnable)
+        if not len(candidates):
+            return None
+        at = pc[candidates]
+        oldest = self._ageing.oldest(candidates)
+        chosen = int(at.min()) if oldest is None else int(pc[oldest])
+        lanes = candidates[at == chosen]
+        self._ageing.ran(lanes)
+        return Turn(lanes, chosen, _UNLIMITED)
+
+
+class Warpwise:
+    """Runs one warp at a time up to the end of a basic block: in turn, or always the highest-numbered that can run."""
+
+    __slots__ = ("_ageing", "_reversed", "_warp")
+
+    def __init__(self, lanes: int, *, reversed_order: bool) -> None:
+        self._ageing, self._reversed, self._warp = _Ageing(lanes), reversed_order, -1
+
+    def turn(self, runnable: Mask, pc: Counters) -> Turn | None:
+        """The next turn, or None when no lane is runnable."""
+        able = np.flatnonzero(runnable.reshape(-1, WARP).any(axis=1))
+        if not len(able):
+            return None
+        candidates = np.flatnonzero(runnable)
+        oldest = self._ageing.oldest(candidates)
+        if oldest is not None:
+            warp = oldest // WARP
+        elif self._reversed:
+            warp = int(able[-1])
+        else:
+            later = able[able > self._warp]
+            warp = int(later[0] if len(later) else able[0])
+        self._warp = warp
+        mine = candidates[candidates // WARP == warp]
+        chosen = int(pc[mine].min()) if oldest is None else int(pc[oldest])
+        lanes = mine[pc[mine] == chosen]
+        self._ageing.ran(lanes)
+        return Turn(lanes, chosen, _UNLIMITED)
+
+
+class Random:
+    """Runs a random warp at one of its pcs for a random number of instructions, from a seed."""
+
+    __slots__ = ("_rng",)
+
+    def __init__(self, seed: int) -> None:
+        self._rng = np.random.default_rng(seed)
+
+    def turn(self, runnable: Mask, pc: Counters) -> Turn | None:
+        """The next turn, or None when no lane is runnable."""
+        able = np.flatnonzero(runnable.reshape(-1, WARP).any(axis=1))
+        if not len(able):
+            return None
+        warp = int(self._rng.choice(able))
+        mine = np.flatnonzero(runnable[warp * WARP:(warp + 1) * WARP]) + warp * WARP
+        chosen = int(pc[self._rng.choice(mine)])
+        return Turn(mine[pc[mine] == chosen], chosen, int(self._rng.integers(1, 24)))
+
+
+def schedule(name: str, lanes: int, seed: int) -> Schedule:
+    """The policy called `name`, one of `SCHEDULES`."""
+    match name:
+        case "min-pc":
+            return MinPc(lanes)
+        case "round-robin":
+            return Warpwise(lanes, reversed_order=False)
+        case "reversed":
+            return Warpwise(lanes, reversed_order=True)
+        case "random":
+            return Random(seed)
+    raise InputError("CLI625", f"no schedule {name!r}; there are {', '.join(SCHEDULES)}")

@@ -1,0 +1,38 @@
+"""What a symbolic run is told about its launch: grid, block, arguments, buffers, facts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from warpproof.domains.values import Value
+from warpproof.terms import Poly, Pred
+
+
+@dataclass(frozen=True, slots=True)
+class BufferInfo:
+    """A global buffer: element kind and width in bits, number of elements, and how the launch declares it.
+
+    `elements` bounds the integers stored in it (half-open), when the contract gives a range.
+    """
+
+    name: str
+    kind: str
+    width: int
+    size: Poly
+    writable: bool
+    initialised: bool
+    elements: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """`grid` as polynomials, `block` as integers, `arguments` by parameter name, `facts` about sizes and blocks."""
+
+    grid: tuple[Poly, Poly, Poly]
+    block: tuple[int, int, int]
+    arguments: Mapping[str, Value]
+    buffers: Mapping[str, BufferInfo]
+    shared_bytes: int
+    facts: tuple[Pred, ...]
+    step_limit: int = 2_000_000

@@ -1,0 +1,91 @@
+"""What a symbolic run leaves behind: accesses, obligations, barriers, hazards. The later stages read nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from warpproof.domains.values import Value
+from warpproof.terms import Arena, Pred, Real, TermMap
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """One global load or store of one element, by every lane for which `path` holds, in every iteration of `loops`.
+
+    `index` counts elements of the buffer; `value` is what a store writes.
+    """
+
+    kind: str  # "load" | "store"
+    buffer: str
+    index: Any  # Poly
+    path: Pred
+    loops: tuple[int, ...]
+    instruction: int
+    order: int
+    value: Value | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Obligation:
+    """A condition the run relied on: `claim` (or `kind` of `node`) in every lane and iteration where `path` holds."""
+
+    kind: str
+    path: Pred
+    loops: tuple[int, ...]
+    instruction: int
+    claim: Pred | None = None
+    node: Real | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BarrierEvent:
+    """A CTA barrier executed under `path` by the lanes of `mask`."""
+
+    path: Pred
+    instruction: int
+
+
+@dataclass(frozen=True, slots=True)
+class Hazard:
+    """A possible fault at one place: `kind` race, uninitialised, divergence, shared-bounds, shuffle."""
+
+    kind: str
+    detail: str
+    instruction: int
+    other: int | None = None
+    path: Pred | None = None
+
+
+@dataclass(slots=True)
+class Trace:
+    """The record of a run, rewindable to a mark."""
+
+    accesses: list[Access] = field(default_factory=list)
+    obligations: list[Obligation] = field(default_factory=list)
+    barriers: list[BarrierEvent] = field(default_factory=list)
+    hazards: list[Hazard] = field(default_factory=list)
+    executed: set[int] = field(default_factory=set)
+    steps: int = 0
+
+    def mark(self) -> tuple[int, int, int, int]:
+        """A point to rewind to."""
+        return len(self.accesses), len(self.obligations), len(self.barriers), len(self.hazards)
+
+    def rewind(self, mark: tuple[int, int, int, int]) -> None:
+        """Forget everything recorded since `mark`."""
+        del self.accesses[mark[0] :], self.obligations[mark[1] :], self.barriers[mark[2] :], self.hazards[mark[3] :]
+
+    def replace_guard(self, arena: Arena, mark: tuple[int, int, int, int], old: Pred, new: Pred) -> None:
+        """Put `new` for the path condition `old` in everything recorded since `mark`."""
+        swap = TermMap(arena, lambda i: None, lambda x: None, lambda p: new if p is old else None)
+        for i in range(mark[0], len(self.accesses)):
+            self.accesses[i] = replace(self.accesses[i], path=swap.pred(self.accesses[i].path))
+        for i in range(mark[1], len(self.obligations)):
+            self.obligations[i] = replace(self.obligations[i], path=swap.pred(self.obligations[i].path))
+        for i in range(mark[2], len(self.barriers)):
+            self.barriers[i] = replace(self.barriers[i], path=swap.pred(self.barriers[i].path))
+        for i in range(mark[3], len(self.hazards)):
+            path = self.hazards[i].path
+            if path is not None:
+                self.hazards[i] = replace(self.hazards[i], path=swap.pred(path))

@@ -1,0 +1,353 @@
+"""Launch manifests (`launch.json`): parameters, sizes, preconditions, grid and block, as neutral data.
+
+`load_launch` accepts a path, JSON text read elsewhere, or a mapping, checks every field, and raises only `InputError`
+REF2xx. The fields are those of the design's §2; unknown ones are errors unless they start with `x_` or are known to be
+documentation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from warpproof.core import InputError
+from warpproof.reference.concrete import holds, index_extents, integer
+from warpproof.reference.expressions import Expression, parse_expression
+from warpproof.reference.fields import Fields, read_json
+
+if TYPE_CHECKING:
+    from warpproof.reference.symbolic import SymbolicLaunch
+    from warpproof.terms import Arena
+
+KINDS: Final = ("ptr_in", "ptr_out", "ptr_inout", "scalar", "ptr_null")
+DTYPES: Final = ("f16", "bf16", "f32", "f64", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "bool")
+IGNORED: Final = frozenset({
+    "name", "family", "group", "task", "twin_of", "math", "expected", "parametric", "reference_formula", "bug",
+    "validated", "witness", "check_inputs", "tolerance", "advice", "frontend", "notes",
+})
+_FIELDS: Final = frozenset({
+    "kernel", "sm", "params", "sizes", "preconditions", "grid", "block", "dynamic_shared", "launch", "numerics",
+})
+_PARAM_FIELDS: Final = frozenset({"name", "kind", "dtype", "shape", "range", "init", "scratch", "strides"})
+_LAUNCH_FIELDS: Final = frozenset({"constexprs", "num_warps", "num_stages", "num_ctas", "divisible_by_16", "options"})
+_RESERVED: Final = frozenset({"min", "max", "sum", "range", "and", "or", "not", "for", "in", "np", "True", "False"})
+
+
+@dataclass(frozen=True, slots=True)
+class Param:
+    """One kernel parameter, in kernel order. `shape` is None for scalars and null pointers; `range` is half-open."""
+
+    name: str
+    kind: str
+    dtype: str
+    shape: tuple[Expression, ...] | None = None
+    range: tuple[Expression, Expression] | None = None
+    init_zero: bool = False
+    scratch: bool = False
+    strides: tuple[Expression, ...] | None = None
+
+    @property
+    def is_buffer(self) -> bool:
+        """True for a pointer to data."""
+        return self.shape is not None
+
+    @property
+    def is_integer(self) -> bool:
+        """True for integer and boolean element types."""
+        return self.dtype not in ("f16", "bf16", "f32", "f64")
+
+    @property
+    def compared(self) -> bool:
+        """True for an output that must equal the reference."""
+        return self.kind in ("ptr_out", "ptr_inout") and not self.scratch
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchOptions:
+    """Front-end options: compile-time constants and specialisation attributes (which are preconditions too)."""
+
+    constexprs: Mapping[str, Any] = field(default_factory=dict)
+    num_warps: int | None = None
+    num_stages: int | None = None
+    num_ctas: int | None = None
+    divisible_by_16: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ConcreteShape:
+    """A launch at one choice of sizes. `strides` and `shapes` are in elements, one entry per buffer."""
+
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    dynamic_shared: int
+    shapes: Mapping[str, tuple[int, ...]]
+    strides: Mapping[str, tuple[int, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """A checked launch manifest. `sizes` gives sample values of the size symbols, entry i for example i.
+
+    `kernel` is empty when the file is to hold one kernel only.
+    """
+
+    kernel: str
+    params: tuple[Param, ...]
+    sizes: Mapping[str, tuple[int, ...]]
+    preconditions: tuple[Expression, ...]
+    grid: tuple[Expression, Expression, Expression]
+    block: tuple[Expression, Expression, Expression]
+    dynamic_shared: Expression
+    sm: str = "sm_80"
+    options: LaunchOptions = field(default_factory=LaunchOptions)
+    numerics: Mapping[str, Any] | None = None
+
+    def param(self, name: str) -> Param:
+        """The parameter of this name; KeyError when there is none."""
+        for p in self.params:
+            if p.name == name:
+                return p
+        raise KeyError(name)
+
+    @property
+    def buffers(self) -> tuple[Param, ...]:
+        """The pointer parameters with data, in kernel order."""
+        return tuple(p for p in self.params if p.is_buffer)
+
+    @property
+    def outputs(self) -> tuple[Param, ...]:
+        """The buffers that are compared with the reference."""
+        return tuple(p for p in self.params if p.compared)
+
+    @property
+    def integers(self) -> tuple[str, ...]:
+        """Every integer unknown: the sizes, then the integer scalars that are not sizes."""
+        extra = [p.name for p in self.params if p.kind == "scalar" and p.is_integer and p.name not in self.sizes]
+        return (*self.sizes, *extra)
+
+    @property
+    def examples(self) -> int:
+        """How many sample sizes there are."""
+        return min((len(v) for v in self.sizes.values()), default=0)
+
+    def example(self, i: int) -> dict[str, int]:
+        """The i-th sample of every size."""
+        return {name: values[i] for name, values in self.sizes.items()}
+
+    def concrete(self, sizes: Mapping[str, int], scalars: Mapping[str, Any] | None = None) -> ConcreteShape:
+        """Grid, block, dynamic shared memory and buffer shapes at these sizes; InputError REF206/REF211."""
+        env = self._environment(sizes, scalars or {})
+        shapes: dict[str, tuple[int, ...]] = {}
+        strides: dict[str, tuple[int, ...]] = {}
+        for p in self.buffers:
+            assert p.shape is not None
+            shapes[p.name] = tuple(integer(e, env) for e in p.shape)
+            if min(shapes[p.name], default=1) < 0:
+                raise InputError("REF211", f"{p.name!r} has the shape {shapes[p.name]} at these sizes",
+                                 hint="no array has a negative dimension; add a precondition")
+            strides[p.name] = (
+                tuple(integer(e, env) for e in p.strides) if p.strides is not None else row_major(shapes[p.name])
+            )
+        gx, gy, gz = (integer(e, env) for e in self.grid)
+        bx, by, bz = (integer(e, env) for e in self.block)
+        return ConcreteShape((gx, gy, gz), (bx, by, bz), integer(self.dynamic_shared, env),
+                             MappingProxyType(shapes), MappingProxyType(strides))
+
+    def symbolic(self, arena: Arena) -> SymbolicLaunch:
+        """The launch over size symbols of `arena`, for all admitted sizes; see `SymbolicLaunch`."""
+        from warpproof.reference.symbolic import symbolic_launch
+
+        return symbolic_launch(self, arena)
+
+    def check_preconditions(self, sizes: Mapping[str, int], inputs: Mapping[str, Any] | None = None) -> bool:
+        """True when sizes, scalars and elements satisfy every precondition, range and zero initialisation given.
+
+        `inputs` holds scalars and arrays by parameter name; conditions on inputs that are absent are not judged.
+        """
+        inputs = inputs or {}
+        env: dict[str, Any] = self._environment(sizes, {k: v for k, v in inputs.items() if np.ndim(v) == 0})
+        env.update({k: np.asarray(v) for k, v in inputs.items() if np.ndim(v) > 0})
+        buffers = {p.name for p in self.buffers}
+        for p in self.preconditions:
+            known = p.names - set(env)
+            absent = {n for n in known if n in buffers or any(q.name == n for q in self.params)}
+            if not absent and not holds(p, env):
+                return False
+        shape = self.concrete(sizes, {k: v for k, v in env.items() if not isinstance(v, np.ndarray)})
+        return all(self._admits(p, env, shape) for p in self.params if p.name in env)
+
+    def _admits(self, p: Param, env: Mapping[str, Any], shape: ConcreteShape) -> bool:
+        value = np.asarray(env[p.name])
+        if p.is_buffer and value.shape != shape.shapes[p.name]:
+            return False
+        if p.init_zero and np.any(value != 0):
+            return False
+        if p.is_integer and value.size:
+            lo, hi = dtype_range(p.dtype)
+            if int(value.min()) < lo or int(value.max()) > hi:
+                return False
+        if p.range is not None and value.size:
+            lo, hi = (integer(e, env) for e in p.range)
+            return lo <= int(value.min()) and int(value.max()) < hi
+        return True
+
+    def _environment(self, sizes: Mapping[str, int], scalars: Mapping[str, Any]) -> dict[str, Any]:
+        env: dict[str, Any] = {k: v for k, v in scalars.items()}
+        for name in self.sizes:
+            if name not in sizes:
+                raise InputError("REF206", f"no value for the size {name!r}", hint="sizes must give every size symbol")
+        for k, v in sizes.items():
+            if isinstance(v, bool) or not isinstance(v, int | np.integer):
+                raise InputError("REF210", f"the size {k!r} must be an integer, not {v!r}")
+            env[k] = int(v)
+        return env
+
+
+def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Element strides of a contiguous array."""
+    out, step = [], 1
+    for dim in reversed(shape):
+        out.append(step)
+        step *= dim
+    return tuple(reversed(out))
+
+
+def dtype_range(dtype: str) -> tuple[int, int]:
+    """The least and greatest value of an integer element type (`bool` is 0 or 1)."""
+    if dtype == "bool":
+        return 0, 1
+    width = int(dtype[1:])
+    return (0, (1 << width) - 1) if dtype[0] == "u" else (-(1 << (width - 1)), (1 << (width - 1)) - 1)
+
+
+def load_launch(source: Path | str | Mapping[str, Any]) -> Launch:
+    """The checked launch of a launch.json file or of its contents; InputError REF20x says what is wrong and where."""
+    if isinstance(source, Mapping):
+        where, data = "launch", dict(source)
+    else:
+        where = Path(source).name
+        data = read_json(Path(source))
+    top = Fields(where, data)
+    top.only(_FIELDS | IGNORED)
+    params = tuple(_param(f) for f in top.records("params"))
+    sizes = _sizes(top)
+    options = _options(top, params)
+    launch = Launch(
+        kernel=top.text("kernel") if "kernel" in top.data else "", params=params, sizes=MappingProxyType(sizes),
+        preconditions=_preconditions(top, options, params), grid=_triple(top, "grid"), block=_triple(top, "block"),
+        dynamic_shared=parse_expression(top.data.get("dynamic_shared", "0"), f"{where}: dynamic_shared"),
+        sm=top.text("sm", "sm_80"), options=options, numerics=top.mapping("numerics"),
+    )
+    _check_names(launch, where)
+    return launch
+
+
+def _param(f: Fields) -> Param:
+    f.only(_PARAM_FIELDS)
+    name, kind, dtype = f.identifier("name", _RESERVED), f.choice("kind", KINDS), f.choice("dtype", DTYPES)
+    pointer = kind in ("ptr_in", "ptr_out", "ptr_inout")
+    if pointer != ("shape" in f.data):
+        raise f.fault("REF203" if pointer else "REF202",
+                      f"{name!r} of kind {kind} {'needs' if pointer else 'cannot have'} a shape",
+                      'a scalar has no shape; a single element behind a pointer is ["1"]')
+    shape = f.expressions("shape") if pointer else None
+    strides = f.expressions("strides") if "strides" in f.data else None
+    if strides is not None and (shape is None or len(strides) != len(shape)):
+        raise f.fault("REF209", f"{name!r}: strides must have one entry per axis, in elements")
+    limits = f.expressions("range") if "range" in f.data else None
+    if limits is not None and (len(limits) != 2 or dtype not in DTYPES[4:]):
+        raise f.fault("REF209", f"{name!r}: range is [first, one past the last] of integer data")
+    init = f.choice("init", ("zero",)) if "init" in f.data else ""
+    scratch = f.flag("scratch")
+    if (init or scratch) and kind not in ("ptr_inout", "ptr_out"):
+        raise f.fault("REF209", f"{name!r} of kind {kind} cannot be {'zero on entry' if init else 'scratch'}",
+                      "init and scratch belong to ptr_inout and ptr_out")
+    if init and kind == "ptr_out":
+        raise f.fault("REF209", f"{name!r} is zero on entry, so it is ptr_inout")
+    return Param(name, kind, dtype, shape, (limits[0], limits[1]) if limits else None, bool(init), scratch, strides)
+
+
+def _sizes(top: Fields) -> dict[str, tuple[int, ...]]:
+    out: dict[str, tuple[int, ...]] = {}
+    for name, values in (top.mapping("sizes") or {}).items():
+        if not name.isidentifier() or name in _RESERVED:
+            raise top.fault("REF201", f"sizes: {name[:80]!r} is not a usable name")
+        listed = values if isinstance(values, list | tuple) else [values]
+        for v in listed:
+            if isinstance(v, bool) or not isinstance(v, int) or v.bit_length() > 64:
+                raise top.fault("REF210", f"sizes: {name!r} has the sample {str(v)[:40]!r}, not a 64-bit integer")
+        out[name] = tuple(listed)
+    if len({len(v) for v in out.values()}) > 1:
+        raise top.fault("REF210", "sizes: every list must have the same length",
+                        "example i takes entry i of each list")
+    return out
+
+
+def _triple(top: Fields, name: str) -> tuple[Expression, Expression, Expression]:
+    if name not in top.data:
+        raise top.fault("REF203", f"{name} is missing", f'for example "{name}": ["n", "1", "1"]')
+    value = top.data[name]
+    parts = list(value) if isinstance(value, list | tuple) else [value]
+    if not 1 <= len(parts) <= 3:
+        raise top.fault("REF201", f"{name} must have one to three dimensions")
+    x, y, z = [parse_expression(p, f"{top.where}: {name}[{i}]") for i, p in enumerate((parts + [1, 1])[:3])]
+    return x, y, z
+
+
+def _options(top: Fields, params: tuple[Param, ...]) -> LaunchOptions:
+    raw = top.mapping("launch")
+    if raw is None:
+        return LaunchOptions()
+    f = Fields(f"{top.where}: launch", raw)
+    f.only(_LAUNCH_FIELDS)
+    named = f.strings("divisible_by_16")
+    for name in named:
+        if not any(p.name == name for p in params):
+            raise f.fault("REF206", f"divisible_by_16 names {name!r}, which is no parameter")
+    counts = {k: f.integer(k) for k in ("num_warps", "num_stages", "num_ctas")}
+    return LaunchOptions(MappingProxyType(f.mapping("constexprs") or {}), divisible_by_16=named,
+                         options=f.strings("options"), **counts)
+
+
+def _preconditions(top: Fields, options: LaunchOptions, params: tuple[Param, ...]) -> tuple[Expression, ...]:
+    out = list(top.expressions("preconditions")) if "preconditions" in top.data else []
+    scalars = {p.name for p in params if p.kind == "scalar" and p.is_integer}
+    out += [parse_expression(f"{n} % 16 == 0", f"{top.where}: launch.divisible_by_16")
+            for n in options.divisible_by_16 if n in scalars]
+    return tuple(out)
+
+
+def _check_names(launch: Launch, where: str) -> None:
+    """Raise unless every name used is declared, once, and every subscript fits its buffer."""
+    seen: set[str] = set()
+    for p in launch.params:
+        if p.name in seen:
+            raise InputError("REF204", f"{where}: two parameters are called {p.name!r}")
+        seen.add(p.name)
+        if p.name in launch.sizes and (p.kind != "scalar" or not p.is_integer):
+            raise InputError("REF209", f"{where}: {p.name!r} is a size and a parameter that is no integer scalar")
+    if not launch.params:
+        raise InputError("REF203", f"{where}: the kernel has no parameters")
+    if not launch.outputs:
+        raise InputError("REF203", f"{where}: nothing is compared: no ptr_out, and every ptr_inout is scratch")
+    integers = set(launch.integers)
+    plain = [*launch.grid, *launch.block, launch.dynamic_shared]
+    for p in launch.params:
+        plain += [*(p.shape or ()), *(p.strides or ()), *(p.range or ())]
+    for e in plain:
+        for n in sorted(e.names - integers):
+            raise e.fault("REF206", f"unknown size {n!r}", "list its sample values under sizes")
+    shapes: dict[str, tuple[Expression, ...]] = {p.name: p.shape for p in launch.buffers if p.shape is not None}
+    scalars = {p.name: None for p in launch.params if p.kind == "scalar"}
+    for e in launch.preconditions:
+        index_extents(e, shapes, {**dict.fromkeys(integers), **scalars})
+        bare = e.names & set(shapes) - e.buffers
+        if bare:
+            raise e.fault("REF206", f"the buffer {min(bare)!r} is used without a subscript",
+                          "write for example x[i] >= 0; free indices mean all elements")

@@ -1,0 +1,490 @@
+"""A launch at all admitted sizes at once: size symbols, facts, and buffers with symbolic shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, Final
+
+from warpproof.core import InputError, Unsupported, element_width
+from warpproof.reference.concrete import index_extents, integer
+from warpproof.reference.expressions import Expression
+from warpproof.reference.manifest import Launch, Param, dtype_range
+from warpproof.terms import Access, Arena, Poly, Pred, Range, Real, const
+
+_FLIP: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
+
+
+@dataclass(frozen=True, slots=True)
+class FloatFact:
+    """A precondition on one float scalar: `name op value`, with op one of < <= > >= == !=."""
+
+    name: str
+    op: str
+    value: Fraction
+
+
+@dataclass(frozen=True, slots=True)
+class ElementFact:
+    """A precondition on elements: `pred` holds for all values of `indices` where `domain` holds."""
+
+    text: str
+    indices: tuple[int, ...]
+    domain: Pred
+    pred: Pred
+    buffers: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class SymbolicBuffer:
+    """A buffer at kernel entry. Shapes and strides are in elements, `element_size` in bytes.
+
+    `range` is (first, one past the last) of integer data, from the `range` field or a precondition such as
+    `0 <= target[i] < V`; None when only the element type bounds it.
+    """
+
+    name: str
+    kind: str
+    dtype: str
+    element_size: int
+    shape: tuple[Poly, ...]
+    strides: tuple[Poly, ...]
+    contiguous: bool
+    range: tuple[Poly | None, Poly | None] | None = None
+    init_zero: bool = False
+    scratch: bool = False
+
+    @property
+    def integral(self) -> bool:
+        """True for integer and boolean element types."""
+        return self.dtype not in ("f16", "bf16", "f32", "f64")
+
+    @property
+    def count(self) -> Poly:
+        """The number of elements from the first to the last, gaps of strides included (no axis may be empty)."""
+        if self.contiguous:
+            return _product(self.shape)
+        out = const(1)
+        for dim, step in zip(self.shape, self.strides):
+            out = out + (dim - 1) * step
+        return out
+
+    def linear(self, index: Sequence[Poly]) -> Poly:
+        """The element offset of a multi-index."""
+        out = const(0)
+        for i, step in zip(index, self.strides, strict=True):
+            out = out + i * step
+        return out
+
+    def element(self, arena: Arena, index: Sequence[Poly], version: int = 0) -> Real | Poly:
+        """The element at a multi-index: a real for float types, an integer polynomial otherwise."""
+        return self.element_at(arena, self.linear(index), version)
+
+    def element_at(self, arena: Arena, offset: Poly, version: int = 0) -> Real | Poly:
+        """The element at a linear offset."""
+        if self.integral:
+            return arena.derived("elem", (offset,), tag=version, name=self.name)
+        return arena.load(Access(self.name, version), offset)
+
+
+@dataclass(frozen=True, slots=True)
+class SymbolicLaunch:
+    """A launch for all sizes. `facts` hold besides the ranges of the size symbols; see `Launch` for the rest."""
+
+    launch: Launch
+    arena: Arena
+    sizes: Mapping[str, Poly]
+    scalars: Mapping[str, Real]
+    facts: tuple[Pred, ...]
+    float_facts: tuple[FloatFact, ...]
+    float_preds: tuple[Pred, ...]
+    element_facts: tuple[ElementFact, ...]
+    grid: tuple[Poly, Poly, Poly]
+    block: tuple[int, int, int]
+    dynamic_shared: Poly
+    buffers: Mapping[str, SymbolicBuffer]
+
+
+class SymbolicAlgebra:
+    """Expressions as polynomials, predicates and real nodes. `divisors` collects polynomials that must be positive."""
+
+    def __init__(
+        self, arena: Arena, values: Mapping[str, Poly | Real], buffers: Mapping[str, SymbolicBuffer] | None = None,
+    ) -> None:
+        self.arena, self.values, self.buffers = arena, values, buffers or {}
+
+    def constant(self, value: int | Fraction) -> Poly | Real:
+        """A literal."""
+        return const(value) if isinstance(value, int) else self.arena.rational(value)
+
+    def name(self, name: str) -> Poly | Real:
+        """The symbol of a size, scalar or index."""
+        if name not in self.values:
+            raise InputError("REF206", f"unknown name {name!r}", hint="list its sample values under sizes")
+        return self.values[name]
+
+    def real(self, v: Poly | Real | Pred) -> Real:
+        """A number as a real."""
+        if isinstance(v, Poly):
+            return self.arena.of_int(v)
+        if isinstance(v, Real):
+            return v
+        return self.arena.sel(v, self.arena.one, self.arena.zero)
+
+    def binary(self, op: str, a: Any, b: Any) -> Poly | Real:
+        """`a op b`; integers stay exact."""
+        if isinstance(a, Pred) or isinstance(b, Pred):
+            raise InputError("REF205", f"a comparison is used as an operand of {op}")
+        if op == "**":
+            return self._power(a, b)
+        if isinstance(a, Poly) and isinstance(b, Poly) and op != "/":
+            return self._integer(op, a, b)
+        x, y, A = self.real(a), self.real(b), self.arena
+        match op:
+            case "+":
+                return A.add(x, y)
+            case "-":
+                return A.sub(x, y)
+            case "*":
+                return A.mul(x, y)
+            case "/":
+                return A.div(x, y)
+            case _:
+                raise Unsupported(f"float {op} in a launch expression", "no rule over the reals")
+
+    def _integer(self, op: str, a: Poly, b: Poly) -> Poly:
+        match op:
+            case "+":
+                return a + b
+            case "-":
+                return a - b
+            case "*":
+                return a * b
+        lo = self.arena.bounds(b)[0]
+        if lo is None or lo < 1:
+            raise InputError("REF241", f"the right operand of {op} may be zero or negative for admitted sizes",
+                             hint="add a precondition such as \"d >= 1\" for every size that is divided by")
+        return self.arena.floor_div(a, b) if op == "//" else self.arena.mod(a, b)
+
+    def _power(self, a: Any, b: Any) -> Poly | Real:
+        k = b.as_int() if isinstance(b, Poly) else None
+        base = a.as_int() if isinstance(a, Poly) else None
+        if k is None or k < 0 or k > 512 or (k > 16 and (base is None or abs(base).bit_length() * k > 512)):
+            raise InputError("REF207", "exponents must be integer constants: up to 16, or up to 512 bits of result")
+        out: Any = const(1)
+        for _ in range(k):
+            out = self.binary("*", out, a)
+        return out
+
+    def compare(self, op: str, a: Any, b: Any) -> Pred:
+        """A comparison of integers or reals."""
+        A = self.arena
+        if isinstance(a, Pred) or isinstance(b, Pred):
+            raise InputError("REF205", f"a comparison is used as an operand of {op}")
+        if isinstance(a, Poly) and isinstance(b, Poly):
+            match op:
+                case "<":
+                    return A.lt(a, b)
+                case "<=":
+                    return A.le(a - b)
+                case ">":
+                    return A.lt(b, a)
+                case ">=":
+                    return A.le(b - a)
+                case "==":
+                    return A.eq(a - b)
+                case _:
+                    return A.ne(a - b)
+        x, y = self.real(a), self.real(b)
+        match op:
+            case "<" | "<=":
+                return A.fcmp("lt" if op == "<" else "le", x, y)
+            case ">" | ">=":
+                return A.fcmp("lt" if op == ">" else "le", y, x)
+            case _:
+                return A.fcmp("eq" if op == "==" else "ne", x, y)
+
+    def logical(self, op: str, parts: Sequence[Any]) -> Pred:
+        """`and`, `or`, `not`."""
+        ps = [self.truth(p) for p in parts]
+        if op == "not":
+            return self.arena.negate(ps[0])
+        return self.arena.conj(ps) if op == "and" else self.arena.disj(ps)
+
+    def truth(self, v: Any) -> Pred:
+        """A value as a condition: non-zero is true."""
+        if isinstance(v, Pred):
+            return v
+        return self.arena.ne(v) if isinstance(v, Poly) else self.arena.fcmp("ne", self.real(v), self.arena.zero)
+
+    def extremum(self, kind: str, parts: Sequence[Any]) -> Poly | Real:
+        """`min` or `max`."""
+        if all(isinstance(p, Poly) for p in parts):
+            return self.arena.extremum(kind, parts)
+        out = self.real(parts[0])
+        for p in parts[1:]:
+            out = self.arena.combine(kind, out, self.real(p))
+        return out
+
+    def subscript(self, buffer: str, index: Sequence[Any]) -> Poly | Real:
+        """An element of a buffer at kernel entry."""
+        found = self.buffers.get(buffer)
+        if found is None or len(found.shape) != len(index) or any(not isinstance(i, Poly) for i in index):
+            raise InputError("REF206", f"{buffer!r} is no buffer of rank {len(index)} with integer indices")
+        return found.element(self.arena, index)
+
+    def total(self, lo: Any, hi: Any, body: Callable[[Any], Any]) -> Real:
+        """A sum as a fold."""
+        if not isinstance(lo, Poly) or not isinstance(hi, Poly):
+            raise InputError("REF205", "the range of a sum must be an integer range")
+        A = self.arena
+        v = A.fresh("index", "s")
+        j = A.variable(v)
+        domain = A.conj((A.le(lo - j), A.lt(j, hi)))
+        return A.fold("add", v.id, domain, self.real(body(j)))
+
+
+def _product(parts: Sequence[Poly]) -> Poly:
+    out = const(1)
+    for p in parts:
+        out = out * p
+    return out
+
+
+def symbolic_launch(launch: Launch, arena: Arena) -> SymbolicLaunch:
+    """The launch over size symbols of `arena`; InputError REF2xx, Unsupported for a block that depends on a size."""
+    builder = _Builder(launch, arena)
+    builder.read_ranges()
+    return builder.finish()
+
+
+@dataclass(slots=True)
+class _Builder:
+    launch: Launch
+    arena: Arena
+    values: dict[str, Poly | Real] = field(default_factory=dict)
+    rest: list[Expression] = field(default_factory=list)
+    facts: list[Pred] = field(default_factory=list)
+    float_facts: list[FloatFact] = field(default_factory=list)
+    float_preds: list[Pred] = field(default_factory=list)
+    limits: dict[str, tuple[Poly | None, Poly | None]] = field(default_factory=dict)
+
+    def read_ranges(self) -> None:
+        """Make the size symbols, with every range that one precondition alone gives."""
+        ranges: dict[str, Range] = {}
+        for name in self.launch.integers:
+            scalar = next((p for p in self.launch.params if p.name == name), None)
+            ranges[name] = dtype_range(scalar.dtype) if scalar is not None else (None, None)
+        for p in self.launch.buffers:
+            for e in p.shape or ():
+                if e.text in ranges:
+                    ranges[e.text] = _meet(ranges[e.text], (0, None))
+        for pre in self.launch.preconditions:
+            for c in pre.conjuncts():
+                simple = _simple_range(c, ranges)
+                if simple is None:
+                    self.rest.append(c)
+                else:
+                    ranges[simple[0]] = _meet(ranges[simple[0]], simple[1])
+        for name, (lo, hi) in ranges.items():
+            if lo is not None and hi is not None and lo > hi:
+                raise InputError("REF209", f"no value of {name!r} satisfies its preconditions: {lo} <= {name} <= {hi}")
+            self.values[name] = self.arena.symbol("size", name, lo, hi)
+        for p in self.launch.params:
+            if p.kind == "scalar" and not p.is_integer:
+                self.values[p.name] = self.arena.scalar(p.name)
+
+    def finish(self) -> SymbolicLaunch:
+        """The launch, its preconditions sorted by what they speak of."""
+        buffers = {p.name for p in self.launch.buffers}
+        scalars = {k: v for k, v in self.values.items() if isinstance(v, Real)}
+        for c in self.rest:
+            if c.buffers & buffers:
+                self._element_limit(c, buffers)
+            elif c.names & set(scalars):
+                self._float_fact(c)
+            else:
+                self._fact(c)
+        made = {p.name: self._buffer(p) for p in self.launch.buffers}
+        for p in self.launch.params:
+            if p.kind == "scalar" and p.range is not None:
+                lo, hi, v = self._poly(p.range[0]), self._poly(p.range[1]), self.values[p.name]
+                assert isinstance(v, Poly)
+                self.facts += [f for f in (self.arena.le(lo - v), self.arena.lt(v, hi)) if f.op != "true"]
+                self._restrict(v, lo, hi)
+        for b in made.values():
+            self.facts += [f for f in (self.arena.le(-d) for d in b.shape) if f.op != "true"]
+        elements = tuple(self._element_fact(c, made) for c in self.rest if c.buffers & buffers)
+        if any(f.op == "false" for f in self.facts):
+            raise InputError("REF209", "the preconditions contradict each other")
+        x, y, z = (self._poly(e) for e in self.launch.grid)
+        return SymbolicLaunch(
+            self.launch, self.arena, {k: v for k, v in self.values.items() if isinstance(v, Poly)}, scalars,
+            tuple(dict.fromkeys(self.facts)), tuple(self.float_facts), tuple(self.float_preds), elements, (x, y, z),
+            self._block(), self._poly(self.launch.dynamic_shared), made,
+        )
+
+    def _algebra(self, buffers: Mapping[str, SymbolicBuffer] | None = None) -> SymbolicAlgebra:
+        return SymbolicAlgebra(self.arena, self.values, buffers)
+
+    def _poly(self, e: Expression) -> Poly:
+        value = e.interpret(self._algebra())
+        if not isinstance(value, Poly):
+            raise e.fault("REF205", "expected an integer")
+        return value
+
+    def _fact(self, c: Expression) -> None:
+        algebra = self._algebra()
+        fact = algebra.truth(c.interpret(algebra))
+        if fact.op == "false":
+            raise c.fault("REF209", "no admitted size satisfies the precondition")
+        if fact.op != "true":
+            self.facts.append(fact)
+
+    def _float_fact(self, c: Expression) -> None:
+        algebra = self._algebra()
+        fact = algebra.truth(c.interpret(algebra))
+        if fact.op == "fcmp":
+            a, b = fact.reals
+            op = {"lt": "<", "le": "<=", "eq": "==", "ne": "!="}[str(fact.data)]
+            if a.op == "symbol" and b.op == "const":
+                self.float_facts.append(FloatFact(a.data, op, b.data))
+            elif b.op == "symbol" and a.op == "const":
+                self.float_facts.append(FloatFact(b.data, _FLIP[op], a.data))
+        if fact.op == "false":
+            raise c.fault("REF209", "no admitted scalar satisfies the precondition")
+        self.float_preds.extend(self.arena.conjuncts(fact))
+
+    def _element_limit(self, c: Expression, buffers: set[str]) -> None:
+        """Note `lo <= x[i]`, `x[i] < hi` with plain distinct indices as the range of the whole buffer."""
+        found = _plain_limit(c, frozenset(self.values))
+        if found is None or self.launch.param(found[0]).is_integer is False:
+            return
+        name, op, bound = found
+        if bound.names & buffers or bound.names - set(self.launch.integers):
+            return
+        value = self._poly(bound)
+        lo, hi = self.limits.get(name, (None, None))
+        if op in (">=", ">", "=="):
+            first = value + 1 if op == ">" else value
+            lo = first if lo is None else self.arena.extremum("max", (lo, first))
+        if op in ("<", "<=", "=="):
+            end = value if op == "<" else value + 1
+            hi = end if hi is None else self.arena.extremum("min", (hi, end))
+        self.limits[name] = (lo, hi)
+
+    def _buffer(self, p: Param) -> SymbolicBuffer:
+        assert p.shape is not None
+        shape = tuple(self._poly(e) for e in p.shape)
+        if p.strides is not None:
+            strides = tuple(self._poly(e) for e in p.strides)
+        else:
+            strides = tuple(_product(shape[k + 1 :]) for k in range(len(shape)))
+        limits = self.limits.get(p.name)
+        if p.range is not None:
+            lo, hi = self._poly(p.range[0]), self._poly(p.range[1])
+            if limits is not None:
+                lo = lo if limits[0] is None else self.arena.extremum("max", (lo, limits[0]))
+                hi = hi if limits[1] is None else self.arena.extremum("min", (hi, limits[1]))
+            limits = (lo, hi)
+        if p.is_integer:
+            low, high = dtype_range(p.dtype)
+            if limits is not None and limits[0] is not None:
+                low = max(low, _or(self.arena.bounds(limits[0])[0], low))
+            if limits is not None and limits[1] is not None:
+                high = min(high, _or(self.arena.bounds(limits[1])[1], high + 1) - 1)
+            self.arena.elements[(p.name, 0)] = (low, high)
+        contiguous = p.strides is None
+        return SymbolicBuffer(p.name, p.kind, p.dtype, -(-element_width(p.dtype) // 8), shape, strides, contiguous,
+                              limits, p.init_zero, p.scratch)
+
+    def _restrict(self, v: Poly, lo: Poly, hi: Poly) -> None:
+        (atom,) = v.atoms()
+        top = self.arena.bounds(hi)[1]
+        self.arena.restrict(atom, self.arena.bounds(lo)[0], None if top is None else top - 1)
+
+    def _element_fact(self, c: Expression, buffers: Mapping[str, SymbolicBuffer]) -> ElementFact:
+        known = {**self.values, **dict.fromkeys(buffers)}
+        extents = index_extents(c, {n: b.shape for n, b in buffers.items()}, known)
+        A = self.arena
+        atoms = {n: A.fresh("index", n) for n in extents}
+        values = {**self.values, **{n: A.variable(a) for n, a in atoms.items()}}
+        algebra = _Bounded(A, values, buffers)
+        pred = algebra.truth(c.interpret(algebra))
+        inside = [p for n, a in atoms.items() for p in (A.le(-A.variable(a)), A.lt(A.variable(a), extents[n]))]
+        return ElementFact(c.text, tuple(a.id for a in atoms.values()), A.conj((*inside, *algebra.inside)), pred,
+                           c.buffers)
+
+    def _block(self) -> tuple[int, int, int]:
+        out = []
+        for e in self.launch.block:
+            if e.names:
+                raise Unsupported(f"block {e.text!r}", "the block size depends on a size symbol",
+                                  hint="give the block as integers; prove one block size at a time")
+            out.append(integer(e, {}))
+        if min(out) < 1:
+            raise InputError("REF211", f"block {out} must be at least 1 in each dimension")
+        return out[0], out[1], out[2]
+
+
+class _Bounded(SymbolicAlgebra):
+    """The algebra that also collects where every subscript is in bounds."""
+
+    def __init__(self, arena: Arena, values: Mapping[str, Any], buffers: Mapping[str, SymbolicBuffer]) -> None:
+        super().__init__(arena, values, buffers)
+        self.inside: list[Pred] = []
+        self.depth = 0
+
+    def subscript(self, buffer: str, index: Sequence[Any]) -> Poly | Real:
+        """The element; its bounds are noted outside sums."""
+        out = super().subscript(buffer, index)
+        if not self.depth:
+            for i, dim in zip(index, self.buffers[buffer].shape):
+                self.inside += [self.arena.le(-i), self.arena.lt(i, dim)]
+        return out
+
+    def total(self, lo: Any, hi: Any, body: Callable[[Any], Any]) -> Real:
+        """A sum; its own subscripts must be in bounds by its range."""
+        self.depth += 1
+        out = super().total(lo, hi, body)
+        self.depth -= 1
+        return out
+
+
+def _or(v: int | None, default: int) -> int:
+    return default if v is None else v
+
+
+def _meet(a: Range, b: Range) -> Range:
+    (al, ah), (bl, bh) = a, b
+    return (al if bl is None else bl if al is None else max(al, bl),
+            ah if bh is None else bh if ah is None else min(ah, bh))
+
+
+def _simple_range(c: Expression, names: Mapping[str, Range]) -> tuple[str, Range] | None:
+    """(name, range) of a comparison of one size with a constant."""
+    match c.comparison():
+        case (a, op, b) if a.text in names and not b.names:
+            name, bound = a.text, b
+        case (a, op, b) if b.text in names and not a.names:
+            name, op, bound = b.text, _FLIP[op], a
+        case _:
+            return None
+    try:
+        k = integer(bound, {})
+    except InputError:
+        return None
+    limit: dict[str, Range] = {"<": (None, k - 1), "<=": (None, k), ">": (k + 1, None), ">=": (k, None), "==": (k, k)}
+    return (name, limit[op]) if op in limit else None
+
+
+def _plain_limit(c: Expression, known: frozenset[str]) -> tuple[str, str, Expression] | None:
+    """(buffer, op, bound) of `x[i][j] op bound`, either way round, with distinct free indices."""
+    match c.comparison():
+        case (a, op, b):
+            for x, o, y in ((a, op, b), (b, _FLIP[op], a)):
+                name = x.whole_buffer()
+                if name is not None and not (known | y.names) & (x.names - {name}):
+                    return name, o, y
+    return None

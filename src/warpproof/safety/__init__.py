@@ -1,0 +1,8 @@
+"""Safety of a trace: memory (bounds, initialisation, write set), races, barriers, and the run's own side conditions."""
+
+from warpproof.safety.barriers import barrier_claims
+from warpproof.safety.conditions import RealConditions, condition_claims
+from warpproof.safety.memory import memory_claims
+from warpproof.safety.races import race_claims
+
+__all__ = ["RealConditions", "barrier_claims", "condition_claims", "memory_claims", "race_claims"]

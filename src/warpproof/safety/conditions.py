@@ -1,0 +1,117 @@
+"""The conditions a symbolic run relied on: integers that do not wrap, divisors that are not zero, finite operands.
+
+They gate equivalence: a run whose conditions are open proves nothing about values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from warpproof.algebra import Sign, Signs
+from warpproof.core import Claim, Ledger, Status
+from warpproof.machine.trace import Obligation, Trace
+from warpproof.solve.facts import Facts
+from warpproof.terms import Arena, Pred, Real
+
+Where = Callable[[int], str]
+Rewrite = Callable[[Real, Pred], Iterable[Real]]
+_INTEGER = frozenset({
+    "no-wrap", "signed division of a non-negative dividend", "division by a positive divisor", "trap not reached",
+})
+_REAL = frozenset({"finite", "nonzero", "nonnegative", "positive"})
+
+
+@dataclass(slots=True)
+class RealConditions:
+    """Decides conditions on reals; `rewrite` gives a term in the reference's own folds, which show their signs.
+
+    `divisors` are the canonical divisors of the reference: where the kernel divides by the same term, the reference is
+    undefined too.
+    """
+
+    arena: Arena
+    facts: Facts
+    signs: Signs
+    rewrite: Rewrite
+    canonical: Callable[[Real], Real]
+    divisors: frozenset[Real]
+    ledger: Ledger
+
+    def holds(self, kind: str, node: Real, path: Pred) -> str:
+        """How the condition was shown; empty when it was not."""
+        for x in (node, *self.rewrite(node, path)):
+            if self._holds(kind, x, path):
+                return "sign analysis"
+            if kind == "nonzero" and self.canonical(x) in self.divisors:
+                self.ledger.use(
+                    "reference-defined", "where the kernel divides by zero, so does the reference",
+                    "the reference is only meaningful where it is defined",
+                )
+                return "same divisor as the reference"
+        return ""
+
+    def _holds(self, kind: str, x: Real, path: Pred) -> bool:
+        if x.poisoned:
+            return False
+        if kind == "finite":
+            return not x.ext or self._finite(x, path)
+        sign = self.signs.sign(x)
+        if kind == "nonnegative":
+            return sign >= Sign.NONNEGATIVE
+        return sign is Sign.POSITIVE
+
+    def _finite(self, x: Real, path: Pred) -> bool:
+        """max is above −∞ as soon as one operand is; dually for min."""
+        if not x.ext:
+            return True
+        if x.op in ("max", "min"):
+            return any(self._finite(y, path) for y in x.args) and all(
+                y.ext in (0, 1 if x.op == "max" else 2) for y in x.args
+            )
+        if x.op == "sel" and x.pred is not None:
+            if self.facts.implied(path, x.pred):
+                return self._finite(x.args[0], path)
+            if self.facts.implied(path, self.arena.negate(x.pred)):
+                return self._finite(x.args[1], path)
+            return all(self._finite(y, path) for y in x.args)
+        return False
+
+
+def condition_claims(
+    arena: Arena, facts: Facts, trace: Trace, reals: RealConditions, where: Where
+) -> list[Claim]:
+    """One claim per distinct condition of the run, on the property `equivalence`."""
+    seen: set[tuple[object, ...]] = set()
+    claims: list[Claim] = []
+    for o in trace.obligations:
+        key = (o.kind, o.path.id, o.claim.id if o.claim else -1, o.node.id if o.node else -1)
+        if key in seen:
+            continue
+        seen.add(key)
+        if o.kind in _INTEGER and o.claim is not None:
+            claims.append(_integer(facts, o, where))
+        elif o.kind in _REAL and o.node is not None:
+            claims.append(_real(facts, reals, o, where))
+        elif o.kind not in ("alignment", "loop terminates", "loop counter meets its bound"):
+            claims.append(Claim("equivalence", o.kind, Status.OPEN, place=where(o.instruction)))
+    return claims
+
+
+def _integer(facts: Facts, o: Obligation, where: Where) -> Claim:
+    text = "a 32- or 64-bit integer does not wrap around" if o.kind == "no-wrap" else o.kind
+    if o.claim is not None and facts.implied(o.path, o.claim, hard=True):
+        return Claim("equivalence", text, Status.SHOWN, "positivity", where(o.instruction))
+    hint = "index arithmetic may overflow for some admitted sizes" if o.kind == "no-wrap" else "not shown"
+    return Claim("equivalence", text, Status.OPEN, place=where(o.instruction), hint=hint)
+
+
+def _real(facts: Facts, reals: RealConditions, o: Obligation, where: Where) -> Claim:
+    text = f"an operand is {o.kind}"
+    how = reals.holds(o.kind, o.node, o.path) if o.node is not None else ""
+    if not how and facts.infeasible(o.path):
+        how = "path"
+    if how:
+        return Claim("equivalence", text, Status.SHOWN, how, where(o.instruction))
+    return Claim("equivalence", text, Status.OPEN, place=where(o.instruction),
+                 hint=f"the operand was not shown to be {o.kind} (∞−∞, 0·∞, division by zero or a root of a negative)")

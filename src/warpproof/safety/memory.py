@@ -1,0 +1,99 @@
+"""Every access in bounds and aligned, every value read was written, only outputs are written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from warpproof.core import Claim, Status
+from warpproof.machine.setup import BufferInfo
+from warpproof.machine.trace import Access, Hazard, Obligation, Trace
+from warpproof.solve.facts import Facts
+from warpproof.terms import Arena, Poly, Pred, const, divide_monomial
+
+Where = Callable[[int], str]
+
+
+def memory_claims(
+    arena: Arena, facts: Facts, trace: Trace, buffers: Mapping[str, BufferInfo],
+    shapes: Mapping[str, tuple[Poly, ...]], where: Where,
+) -> list[Claim]:
+    """One claim per access, hazard and alignment condition."""
+    claims = [_in_bounds(arena, facts, a, buffers[a.buffer], shapes.get(a.buffer, ()), where) for a in _distinct(trace)]
+    for a in trace.accesses:
+        if a.kind == "store" and not buffers[a.buffer].writable:
+            feasible = not facts.infeasible(a.path)
+            claims.append(
+                Claim("memory", f"nothing is written to the input {a.buffer}",
+                      Status.BROKEN if feasible else Status.SHOWN, "path", where(a.instruction))
+            )
+    claims += [_hazard(arena, facts, h, where) for h in trace.hazards if h.kind in ("uninitialised", "shared-bounds")]
+    claims += [_aligned(facts, o, where) for o in trace.obligations if o.kind == "alignment"]
+    return claims
+
+
+def _distinct(trace: Trace) -> list[Access]:
+    """Accesses that ask different questions."""
+    seen: dict[tuple[object, ...], Access] = {}
+    for a in trace.accesses:
+        seen.setdefault((a.buffer, a.index.key, a.path.id), a)
+    return list(seen.values())
+
+
+def _in_bounds(
+    arena: Arena, facts: Facts, a: Access, info: BufferInfo, shape: tuple[Poly, ...], where: Where
+) -> Claim:
+    text = f"{a.kind} of {a.buffer} is in bounds"
+    how = _bounded(arena, facts, a.index, info.size, shape, a.path)
+    if how:
+        return Claim("memory", text, Status.SHOWN, how, where(a.instruction))
+    return Claim("memory", text, Status.OPEN, place=where(a.instruction),
+                 hint=f"0 ≤ index < size of {a.buffer} was not shown on this path")
+
+
+def _bounded(arena: Arena, facts: Facts, index: Poly, size: Poly, shape: tuple[Poly, ...], path: Pred) -> str:
+    """How the index was shown to be in range; empty when it was not."""
+    low, high = arena.le(-index), arena.le(index - size + 1)
+    if facts.implied(path, low) and facts.implied(path, high):
+        return "positivity"
+    if len(shape) > 1 and _by_coordinates(arena, facts, index, shape, path):
+        return "positivity by coordinates"
+    if facts.implied(path, low, hard=True) and facts.implied(path, high, hard=True):
+        return "integer-sets"
+    return ""
+
+
+def _by_coordinates(arena: Arena, facts: Facts, index: Poly, shape: tuple[Poly, ...], path: Pred) -> bool:
+    rest = index
+    for d, extent in enumerate(shape):
+        stride = const(1)
+        for s in shape[d + 1 :]:
+            stride = stride * s
+        if d == len(shape) - 1:
+            j = rest
+        elif len(stride.terms) == 1 and stride.as_int() is None:
+            ((m, c),) = stride.terms.items()
+            if not isinstance(c, int):
+                return False
+            j, rest = divide_monomial(rest, m, c)
+        elif stride.as_int() is not None:
+            j = arena.floor_div(rest, stride)
+            rest = rest - j * stride
+        else:
+            return False
+        if not (facts.implied(path, arena.le(-j), hard=True) and facts.implied(path, arena.le(j - extent + 1), hard=True)):
+            return False
+    return True
+
+
+def _hazard(arena: Arena, facts: Facts, h: Hazard, where: Where) -> Claim:
+    text = "shared memory is initialised before it is read" if h.kind == "uninitialised" else "shared memory in bounds"
+    if h.path is not None and facts.infeasible(h.path):
+        return Claim("memory", text, Status.SHOWN, "path", where(h.instruction))
+    return Claim("memory", text, Status.OPEN, place=where(h.instruction), hint=h.detail)
+
+
+def _aligned(facts: Facts, o: Obligation, where: Where) -> Claim:
+    shown = o.claim is not None and facts.implied(o.path, o.claim, hard=True)
+    return Claim("memory", "vector accesses are aligned", Status.SHOWN if shown else Status.OPEN,
+                 "integer-sets" if shown else "", where(o.instruction),
+                 hint="" if shown else "the address was not shown to be a multiple of the access size")

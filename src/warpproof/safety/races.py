@@ -1,0 +1,90 @@
+"""No two threads touch one element without order: shared memory between barriers, global memory within a launch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from warpproof.core import Claim, Status
+from warpproof.machine.setup import BufferInfo
+from warpproof.machine.trace import Access, Trace
+from warpproof.solve import Answer, Piece, Problem, equal_index_same_thread, injective, single_thread
+from warpproof.solve.facts import Facts
+from warpproof.terms import Arena, Poly
+
+Where = Callable[[int], str]
+
+
+def race_claims(
+    arena: Arena, facts: Facts, trace: Trace, buffers: Mapping[str, BufferInfo], blocks: Sequence[int],
+    split: Callable[[Access], tuple[Poly, ...]], where: Where,
+) -> list[Claim]:
+    """Claims for shared memory (from the run's footprints) and for every buffer that is written."""
+    claims: list[Claim] = []
+    races = [h for h in trace.hazards if h.kind == "race"]
+    for h in races:
+        dead = h.path is not None and facts.infeasible(h.path)
+        other = f" and {where(h.other)}" if h.other is not None and h.other >= 0 else ""
+        claims.append(
+            Claim("races", "shared-memory accesses are ordered by barriers", Status.SHOWN if dead else Status.OPEN,
+                  "path" if dead else "", where(h.instruction) + other, hint=h.detail)
+        )
+    if not races:
+        claims.append(Claim("races", "shared-memory accesses are ordered by barriers", Status.SHOWN, "footprints"))
+    for name, info in buffers.items():
+        if any(a.kind == "store" and a.buffer == name for a in trace.accesses):
+            claims += _buffer(arena, facts, trace, info, blocks, split, where)
+    return claims
+
+
+def _pieces(
+    arena: Arena, accesses: Sequence[Access], blocks: Sequence[int], split: Callable[[Access], tuple[Poly, ...]]
+) -> list[Piece]:
+    parts = [split(a) for a in accesses]
+    if len({len(p) for p in parts}) > 1:
+        parts = [(a.index,) for a in accesses]
+    return [Piece(arena.conjuncts(a.path), a.loops, tuple(blocks), p) for a, p in zip(accesses, parts)]
+
+
+def _buffer(
+    arena: Arena, facts: Facts, trace: Trace, info: BufferInfo, blocks: Sequence[int],
+    split: Callable[[Access], tuple[Poly, ...]], where: Where,
+) -> list[Claim]:
+    """Writes of one buffer against each other, and its reads against its writes."""
+    problem = Problem(arena, facts.base)
+    stores = [a for a in trace.accesses if a.kind == "store" and a.buffer == info.name]
+    loads = [a for a in trace.accesses if a.kind == "load" and a.buffer == info.name]
+    both = _pieces(arena, [*loads, *stores], blocks, split)
+    writes = both[len(loads) :]
+    claims = [_claim(f"each element of {info.name} is written by one thread", single_thread(problem, writes),
+                     where(stores[0].instruction))]
+    if loads:
+        reads = both[: len(loads)]
+        text = f"an element of {info.name} is read only by the thread that writes it"
+        claims.append(_claim(text, equal_index_same_thread(problem, reads, writes), where(loads[0].instruction)))
+        claims.append(_read_first(info.name, problem, loads, stores, both, where))
+    return claims
+
+
+def _claim(text: str, answer: Answer, place: str) -> Claim:
+    if answer.holds:
+        return Claim("races", text, Status.SHOWN, "integer-sets", place, data=dict(answer.evidence))
+    hint = str(answer.witness or answer.evidence.get("why", "undecided"))
+    return Claim("races", text, Status.BROKEN if answer.holds is False else Status.OPEN, place=place, hint=hint)
+
+
+def _read_first(
+    name: str, problem: Problem, loads: Sequence[Access], stores: Sequence[Access], both: Sequence[Piece], where: Where
+) -> Claim:
+    """A thread reads an element before it writes it: the run takes loads of a written buffer as the entry contents.
+
+    Shown when one index is reached in one iteration of one loop nest only, and there every load comes before the store.
+    """
+    text = f"elements of {name} are read before they are written"
+    place = where(loads[0].instruction)
+    early = all(
+        a.order < s.order for a in loads for s in stores if a.loops == s.loops or not (a.loops and s.loops)
+    )
+    if early and injective(problem, both, ("lane", "blocks", "loops")).holds:
+        return Claim("races", text, Status.SHOWN, "integer-sets", place)
+    return Claim("races", text, Status.OPEN, place=place,
+                 hint=f"{name} is read and written; the order within a thread was not shown")

@@ -1,0 +1,16 @@
+"""Integer sets (isl), SMT (z3 in a child process), entailment: decision procedures behind one kind of answer."""
+
+from warpproof.solve.entailment import implies
+from warpproof.solve.linearise import Box, Region
+from warpproof.solve.pieces import Piece
+from warpproof.solve.sets import (
+    Answer, Problem, covers, disjoint, equal_index_same_thread, exactly_once, injective, nonempty, single_thread, within,
+)
+from warpproof.solve.smt import SmtAnswer, SmtWorker, ask
+from warpproof.solve.smtlib import Sample, entails, refute_le, sample, script
+
+__all__ = [
+    "Answer", "Box", "Piece", "Problem", "Region", "Sample", "SmtAnswer", "SmtWorker", "ask", "covers", "disjoint",
+    "entails", "equal_index_same_thread", "exactly_once", "implies", "injective", "nonempty", "refute_le", "sample",
+    "script", "single_thread", "within",
+]

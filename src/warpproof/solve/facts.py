@@ -1,0 +1,92 @@
+"""The facts of a run and what follows from them: the entailment oracle of the later stages (memoised)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from warpproof.algebra import check, prove_le
+from warpproof.solve.entailment import implies
+from warpproof.solve.sets import Problem
+from warpproof.terms import Arena, BoolVector, Pred
+
+_EASY = 4_000
+
+
+class Facts:
+    """`base` holds in the whole launch. `implied(path, claim)` is sound and deterministic."""
+
+    def __init__(self, arena: Arena, base: Iterable[Pred]) -> None:
+        self.arena = arena
+        self.base = tuple(p for q in base for p in arena.conjuncts(q))
+        self._memo: dict[tuple[int, int, bool], bool] = {}
+        self.proofs = 0
+
+    def problem(self, path: Pred | None = None) -> Problem:
+        """A set problem under these facts (and the lane-uniform part of a path)."""
+        extra = tuple(p for p in self.arena.conjuncts(path) if p.uniform) if path is not None else ()
+        return Problem(self.arena, (*self.base, *extra))
+
+    def implied(self, path: Pred, claim: Pred, *, hard: bool = False) -> bool:
+        """True when the claim follows in every lane where the path holds; `hard` also asks integer sets."""
+        if self.arena.implies(path, claim) or path.op == "false":
+            return True
+        key = (path.id, claim.id, hard)
+        if key not in self._memo:
+            self._memo[key] = self._decide(path, claim, hard)
+        return self._memo[key]
+
+    def _decide(self, path: Pred, claim: Pred, hard: bool) -> bool:
+        match claim.op:
+            case "and":
+                return all(self.implied(path, p, hard=hard) for p in claim.args)
+            case "or":
+                return any(self.implied(path, p, hard=hard) for p in claim.args) or (hard and self._sets(path, claim))
+            case "le":
+                return self._certified(path, claim) or (hard and self._sets(path, claim))
+            case "eq":
+                parts = (self.arena.le(claim.data), self.arena.le(-claim.data))
+                return all(self._certified(path, p) for p in parts) or (hard and self._sets(path, claim))
+            case "ne":
+                parts = (self.arena.le(claim.data + 1), self.arena.le(1 - claim.data))
+                return any(self._certified(path, p) for p in parts) or (hard and self._sets(path, claim))
+            case "false":
+                return self.infeasible(path, hard=hard)
+            case "dom":
+                atom, p = claim.data
+                i = self.arena.variable(self.arena.atoms[atom])
+                before = self.arena.substitute_poly(p, {atom: i - 1})
+                first = self.arena.conj((path, self.arena.ne(i)))
+                return self.implied(path, self.arena.le(-i)) and self.implied(first, self.arena.le(before), hard=hard)
+            case _:
+                return False
+
+    def mask(self, path: Pred) -> BoolVector | None:
+        """The lanes a path admits."""
+        found = [self.arena.mask_of(p) for p in self.arena.conjuncts(path)]
+        masks = [m for m in found if m is not None]
+        return np.logical_and.reduce(masks) if masks else None
+
+    def _certified(self, path: Pred, claim: Pred) -> bool:
+        if claim.op != "le":
+            return claim.op == "true"
+        given = (*self.base, *self.arena.conjuncts(path))
+        found = prove_le(self.arena, claim.data, given, mask=self.mask(path))
+        if found is None or not check(found):
+            return False
+        self.proofs += 1
+        return True
+
+    def _sets(self, path: Pred, claim: Pred) -> bool:
+        answer = implies(self.problem(), self.arena.conjuncts(path), claim, mask=self.mask(path))
+        return answer.holds is True
+
+    def infeasible(self, path: Pred, *, hard: bool = False) -> bool:
+        """True when no lane, block and size can satisfy the path."""
+        parts = self.arena.conjuncts(path)
+        for p in parts:
+            rest = self.arena.conj(q for q in parts if q is not p)
+            if p.op == "le" and self.implied(rest, self.arena.negate(p)):
+                return True
+        return hard and self._sets(path, self.arena.false)

@@ -1,0 +1,310 @@
+"""Integer side of the arena: atoms, their ranges, interval bounds, floor division in canonical form."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+import numpy as np
+
+from warpproof.terms.atoms import Atom, Range
+from warpproof.terms.nodes import EMPTY, Pred
+from warpproof.terms.poly import Poly, ZERO, const
+
+_VARIABLE_KINDS = frozenset({"loop", "state", "bound", "index"})
+
+
+class IntegerArena:
+    """Owner of the atoms. `lanes` is the number of threads a node speaks about."""
+
+    def __init__(self, lanes: int) -> None:
+        self.lanes = lanes
+        self.atoms: list[Atom] = []
+        self.ranges: dict[int, Range] = {}
+        self.elements: dict[tuple[str, int], Range] = {}  # (buffer, version) -> range of its integer elements
+        self._atom_key: dict[object, Atom] = {}
+
+    # ------------------------------------------------------------------ atoms
+    def _new(
+        self, key: object, kind: str, name: str, args: tuple[Poly, ...] = (), pred: Pred | None = None, tag: int = 0
+    ) -> Atom:
+        free: frozenset[int] = pred.free if pred else EMPTY
+        for p in args:
+            free |= self.poly_free(p)
+        uniform = all(self.poly_uniform(p) for p in args) and (pred is None or pred.uniform)
+        ident = len(self.atoms)
+        if kind in _VARIABLE_KINDS:
+            free = free | {ident}
+        atom = Atom(ident, kind, name, args, pred, tag, free, uniform)
+        self.atoms.append(atom)
+        self._atom_key[key] = atom
+        return atom
+
+    def symbol(self, kind: str, name: str, lo: int | None = None, hi: int | None = None) -> Poly:
+        """The unknown `name` of this kind; ranges given again are intersected."""
+        key = (kind, name)
+        atom = self._atom_key.get(key) or self._new(key, kind, name)
+        self.restrict(atom.id, lo, hi)
+        return Poly({(atom.id,): 1})
+
+    def fresh(self, kind: str, name: str, lo: int | None = None, hi: int | None = None) -> Atom:
+        """A new unknown, different from all others even of the same name."""
+        atom = self._new((kind, name, len(self.atoms), "fresh"), kind, name)
+        self.restrict(atom.id, lo, hi)
+        return atom
+
+    def variable(self, atom: Atom) -> Poly:
+        """The polynomial that is just this atom."""
+        return Poly({(atom.id,): 1})
+
+    def restrict(self, ident: int, lo: int | None, hi: int | None) -> None:
+        """Intersect the known range of an atom."""
+        a, b = self.ranges.get(ident, (None, None))
+        self.ranges[ident] = (
+            lo if a is None else a if lo is None else max(a, lo),
+            hi if b is None else b if hi is None else min(b, hi),
+        )
+
+    def derived(
+        self, kind: str, args: tuple[Poly, ...], pred: Pred | None = None, tag: int = 0, name: str = ""
+    ) -> Poly:
+        """The atom defined by `kind` and its arguments; equal definitions give the same atom."""
+        key = (kind, name, tuple(p.key for p in args), pred.id if pred else -1, tag)
+        atom = self._atom_key.get(key)
+        if atom is None:
+            atom = self._new(key, kind, name, args, pred, tag)
+            lo, hi = self._derived_range(atom)
+            self.restrict(atom.id, lo, hi)
+        return Poly({(atom.id,): 1})
+
+    def poly_free(self, p: Poly) -> frozenset[int]:
+        """Loop, state, bound and index atoms a polynomial depends on."""
+        out: frozenset[int] = EMPTY
+        for a in p.atoms():
+            f = self.atoms[a].free
+            if f and not f <= out:
+                out = out | f
+        return out
+
+    def poly_uniform(self, p: Poly) -> bool:
+        """True when the polynomial is syntactically the same in every lane."""
+        return p.uniform() and all(self.atoms[a].uniform for a in p.atoms())
+
+    # ------------------------------------------------------------------ ranges
+    def bounds(self, p: Poly) -> Range:
+        """An interval that contains the polynomial in every lane, from the atoms' ranges alone."""
+        lo: int | None = 0
+        hi: int | None = 0
+        for m, c in p.terms.items():
+            mlo, mhi = self._monomial_range(m)
+            cs = (c, c) if isinstance(c, int) else (int(c.min()), int(c.max()))
+            tlo, thi = _interval_mul((mlo, mhi), cs)
+            lo = None if lo is None or tlo is None else lo + tlo
+            hi = None if hi is None or thi is None else hi + thi
+            if lo is None and hi is None:
+                break
+        return lo, hi
+
+    def _monomial_range(self, m: tuple[int, ...]) -> Range:
+        r: Range = (1, 1)
+        for a in m:
+            r = _interval_mul(r, self.ranges.get(a, (None, None)))
+        return r
+
+    def _derived_range(self, atom: Atom) -> Range:
+        if atom.kind == "div":
+            (a, b), (c, d) = self.bounds(atom.args[0]), self.bounds(atom.args[1])
+            if c is None or c <= 0:
+                return None, None
+            lo = None if a is None else min(a // c, a // d if d is not None else (0 if a >= 0 else -1))
+            hi = None if b is None else max(b // c, b // d if d is not None else (0 if b >= 0 else -1))
+            return lo, hi
+        if atom.kind in ("min", "max"):
+            rs = [self.bounds(p) for p in atom.args]
+            pick = min if atom.kind == "min" else max
+            los, his = [r[0] for r in rs], [r[1] for r in rs]
+            lo = _extreme(pick, los, atom.kind == "max")
+            hi = _extreme(pick, his, atom.kind == "min")
+            return lo, hi
+        if atom.kind == "phi":
+            rs = [self.bounds(p) for p in atom.args]
+            los, his = [r[0] for r in rs], [r[1] for r in rs]
+            lo = None if None in los else min(x for x in los if x is not None)
+            hi = None if None in his else max(x for x in his if x is not None)
+            return lo, hi
+        if atom.kind == "trip":
+            return 1, None
+        if atom.kind == "elem":
+            return self.elements.get((atom.name, atom.tag), (None, None))
+        return None, None
+
+    # ------------------------------------------------------------------ division
+    def mod(self, p: Poly, q: Poly) -> Poly:
+        """p − q·⌊p/q⌋ (non-negative for q > 0)."""
+        return p - q * self.floor_div(p, q)
+
+    def floor_div(self, p: Poly, q: Poly) -> Poly:
+        """⌊p/q⌋ for q > 0 (the caller shows q > 0), in a canonical form."""
+        k = q.as_int()
+        if k is None:
+            return self._div_symbolic(p, q)
+        if k == 1:
+            return p
+        if p.is_constant():
+            c = p.constant
+            return const(c // k)
+        whole = Poly({m: c // k for m, c in p.terms.items() if m and not np.any(np.asarray(c % k))})
+        rest = Poly({m: c for m, c in p.terms.items() if m not in whole.terms})
+        shift = rest.constant // k if not isinstance(rest.constant, int) or rest.constant else 0
+        if rest.is_constant():
+            return whole + const(shift)
+        whole, rest = whole + const(shift), rest - const(shift * k)
+        lo, hi = self.bounds(rest)
+        if lo is not None and hi is not None and lo // k == hi // k:
+            return whole + const(lo // k)
+        g = math.gcd(rest.content(), k)
+        if g > 1:
+            rest, k = rest.symbolic().exact_div(g) + const(rest.constant // g), k // g
+            if k == 1:
+                return whole + rest
+            return whole + self.floor_div(rest, const(k))
+        return whole + (self._div_nested(rest, const(k)) or self._div_magic(rest, k) or self._quotient(rest, const(k)))
+
+    def _quotient(self, p: Poly, q: Poly, tag: int = 0) -> Poly:
+        return self.derived("div", (p, q), tag=tag)
+
+    def _div_nested(self, p: Poly, q: Poly) -> Poly | None:
+        """⌊(⌊a/b⌋ + c)/q⌋ = ⌊(a + b·c)/(b·q)⌋ for b, q > 0."""
+        s = p.symbolic()
+        if len(s.terms) != 1:
+            return None
+        ((m, c),) = s.terms.items()
+        if len(m) != 1 or not (isinstance(c, int) and c == 1):
+            return None
+        atom = self.atoms[m[0]]
+        if atom.kind != "div":
+            return None
+        a, b = atom.args
+        if atom.tag:
+            return self._div_magic_tagged(a, b, q, atom.tag) if not p.terms.get(()) else None
+        return self.floor_div(a + b * const(p.constant), b * q)
+
+    def _div_magic_tagged(self, a: Poly, b: Poly, q: Poly, width: int) -> Poly | None:
+        k, shift = b.as_int(), q.as_int()
+        if k is None or shift is None:
+            return None
+        return self._magic(a, k * shift, (1 << width) - 1) or self._quotient(a, const(k * shift), width)
+
+    def _div_magic(self, p: Poly, k: int) -> Poly | None:
+        content = p.content(constant=True)
+        if content < 3:
+            return None
+        lo, hi = self.bounds(p)
+        if lo is None or lo < 0 or hi is None:
+            return None
+        return self._magic(p, k, hi // content)
+
+    def _magic(self, p: Poly, k: int, x_max: int) -> Poly | None:
+        """⌊M·x/k⌋ = ⌊x/d⌋ for 0 ≤ x ≤ x_max when M·d = k + e, e ≥ 0 and x_max·e < k (division by multiplication)."""
+        m = p.content(constant=True)
+        if m < 3 or k < m:
+            return None
+        d = -(-k // m)
+        e = m * d - k
+        if e * x_max >= k:
+            return None
+        return self.floor_div(p.exact_div(m), const(d))
+
+    def magic_shift(self, p: Poly, shift: int, width: int) -> Poly:
+        """⌊p/2^shift⌋ for p that the caller has shown to lie in [0, 2^width)."""
+        content = p.content(constant=True)
+        short = self._magic(p, 1 << shift, ((1 << width) - 1) // content) if content > 2 else None
+        return short or self.floor_div(p, const(1 << shift))
+
+    def unsigned_high(self, x: Poly, m: int, width: int) -> Poly:
+        """⌊m·x/2^width⌋ for x that the caller has shown to lie in [0, 2^width)."""
+        k = 1 << width
+        p = x * m
+        if p.is_constant():
+            return const(np.asarray([int(v) * m // k for v in x.lanes(self.lanes)], dtype=np.int64))
+        return self._magic(p, k, k - 1) or self._quotient(p, const(k), width)
+
+    def _div_symbolic(self, p: Poly, q: Poly) -> Poly:
+        if p == q:
+            return const(1)
+        if len(q.terms) == 1:
+            ((m, c),) = q.terms.items()
+            if isinstance(c, int):
+                whole, rest = divide_monomial(p, m, c)
+                if whole.terms:
+                    return whole + self.floor_div(rest, q)
+        lo, hi = self.bounds(p)
+        gap = self.bounds(q - p)[0]
+        if lo is not None and lo >= 0 and gap is not None and gap >= 1:
+            return ZERO
+        return self._div_nested(p, q) or self._quotient(p, q)
+
+    # ------------------------------------------------------------------ min, max
+    def extremum(self, kind: str, args: Iterable[Poly]) -> Poly:
+        """min or max of polynomials, dropping arguments that never decide."""
+        keep: list[Poly] = []
+        for p in args:
+            if any(self._dominates(kind, q, p) for q in keep):
+                continue
+            keep = [q for q in keep if not self._dominates(kind, p, q)] + [p]
+        if len(keep) == 1:
+            return keep[0]
+        if all(p.is_constant() for p in keep):
+            pick = np.minimum if kind == "min" else np.maximum
+            return const(pick.reduce([np.asarray(p.lanes(self.lanes)) for p in keep]))
+        return self.derived(kind, tuple(sorted(keep, key=lambda p: p.key.__repr__())))
+
+    def _dominates(self, kind: str, p: Poly, q: Poly) -> bool:
+        """p decides over q in every lane: p ≤ q for min, p ≥ q for max."""
+        lo, hi = self.bounds(p - q)
+        return (hi is not None and hi <= 0) if kind == "min" else (lo is not None and lo >= 0)
+
+
+def _interval_mul(a: Range, b: Range) -> Range:
+    if a == (0, 0) or b == (0, 0):
+        return 0, 0
+    if None not in a and None not in b:
+        ps = [x * y for x in a for y in b]
+        return min(ps), max(ps)
+    (al, ah), (bl, bh) = a, b
+    if al is not None and al >= 0 and bl is not None and bl >= 0:
+        return al * bl, None if ah is None or bh is None else ah * bh
+    if ah is not None and ah <= 0:
+        lo, hi = _interval_mul((None if ah is None else -ah, None if al is None else -al), b)
+        return None if hi is None else -hi, None if lo is None else -lo
+    if bh is not None and bh <= 0:
+        return _interval_mul(b, a)
+    return None, None
+
+
+def _extreme(pick: object, values: list[int | None], ignore_none: bool) -> int | None:
+    known = [v for v in values if v is not None]
+    if len(known) < len(values) and not ignore_none:
+        return None
+    if not known:
+        return None
+    return int(pick(known))
+
+
+def divide_monomial(p: Poly, m: tuple[int, ...], c: int) -> tuple[Poly, Poly]:
+    """(w, r) with p = w·(c·m) + r, moving every term that c·m divides into w."""
+    whole, rest = {}, {}
+    for n, d in p.terms.items():
+        left = list(n)
+        for a in m:
+            if a in left:
+                left.remove(a)
+            else:
+                left = []
+                break
+        else:
+            if not np.any(np.asarray(d % c)):
+                whole[tuple(left)] = d // c
+                continue
+        rest[n] = d
+    return Poly(whole), Poly(rest)

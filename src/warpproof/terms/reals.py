@@ -1,0 +1,341 @@
+"""Real side of the arena: constructors that keep terms in a canonical shape.
+
+Only rules that hold for extended reals under the machine's recorded obligations are applied: 0·x = 0 and x − x = 0
+need x finite, which the reals domain demands where the operation is executed.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Final
+
+import numpy as np
+
+from warpproof.terms.access import Access
+from warpproof.terms.nodes import EMPTY, Pred, Real
+from warpproof.terms.poly import IntVector, Poly
+from warpproof.terms.predicates import PredicateArena
+
+MINUS_INF: Final = 1
+PLUS_INF: Final = 2
+_FLAT_LIMIT: Final = 64
+
+
+class RealArena(PredicateArena):
+    """Owner of the real nodes."""
+
+    def __init__(self, lanes: int) -> None:
+        super().__init__(lanes)
+        self._reals: dict[object, Real] = {}
+        self.reals: list[Real] = []
+        self.zero = self.rational(0)
+        self.one = self.rational(1)
+        self.log2e = self.real("log2e")
+        self.minus_inf = self.real("inf", data=-1)
+        self.plus_inf = self.real("inf", data=1)
+        self._identity = np.arange(lanes)
+
+    def real(
+        self, op: str, args: tuple[Real, ...] = (), data: object = None, pred: Pred | None = None,
+    ) -> Real:
+        """The interned node of this structure (no simplification)."""
+        poly = data if isinstance(data, Poly) else data[1] if isinstance(data, tuple) and len(data) == 2 else None
+        dkey = (
+            data.key if isinstance(data, Poly)
+            else (data[0], data[1].key) if isinstance(poly, Poly) and isinstance(data, tuple) else data
+        )
+        key = (op, tuple(a.id for a in args), dkey, pred.id if pred else -1)
+        found = self._reals.get(key)
+        if found is not None:
+            return found
+        free: frozenset[int] = EMPTY
+        uniform = op not in ("gather", "red", "state", "cell")
+        for a in args:
+            free = free | a.free if a.free and not a.free <= free else free
+            uniform = uniform and a.uniform
+        if pred is not None:
+            free, uniform = free | pred.free, uniform and pred.uniform
+        if isinstance(poly, Poly):
+            free, uniform = free | self.poly_free(poly), uniform and self.poly_uniform(poly)
+        if op in ("state", "cell") and isinstance(data, tuple):
+            free = free | {data[0]}
+        if op == "fold" and isinstance(data, tuple):
+            free = free - {data[1]}
+        folds = op in ("fold", "red") or any(a.folds for a in args)
+        poisoned = op == "poison" or any(a.poisoned for a in args)
+        extent = self._extent(op, args, data, pred)
+        node = Real(len(self.reals), op, args, data, pred, free, uniform, extent, folds, poisoned)
+        self.reals.append(node)
+        self._reals[key] = node
+        return node
+
+    def _extent(self, op: str, args: tuple[Real, ...], data: object, pred: Pred | None) -> int:
+        """Which infinities the value may be: MINUS_INF | PLUS_INF."""
+        match op:
+            case "inf":
+                return MINUS_INF if data == -1 else PLUS_INF
+            case "max":
+                return (args[0].ext & args[1].ext & MINUS_INF) | ((args[0].ext | args[1].ext) & PLUS_INF)
+            case "min":
+                return ((args[0].ext | args[1].ext) & MINUS_INF) | (args[0].ext & args[1].ext & PLUS_INF)
+            case "fold":
+                empty = {"max": MINUS_INF, "min": PLUS_INF}.get(str(data[0]), 0)
+                return args[0].ext | (0 if pred is not None and self.inhabited(pred, data[1]) else empty)
+            case "sel" | "gather" | "red":
+                return args[0].ext | args[1].ext if op == "sel" else args[0].ext
+            case "state":
+                return int(data[2]) if isinstance(data, tuple) and len(data) > 2 else 0
+            case _:
+                return 0
+
+    def inhabited(self, domain: Pred, atom: int) -> bool:
+        """True when a fold's domain is known to be non-empty."""
+        if domain.op == "dom":
+            return True
+        parts = self.conjuncts(domain)
+        lows = [p for p in parts if p.op == "le" and p.data.split(atom)[0].as_int() == -1]
+        highs = [p for p in parts if p.op == "le" and p.data.split(atom)[0].as_int() == 1]
+        if len(lows) + len(highs) != len(parts):
+            return False
+        for lo in lows or [None]:
+            for hi in highs:
+                gap = hi.data.split(atom)[1] + (lo.data.split(atom)[1] if lo is not None else 0)
+                top = self.bounds(gap)[1]
+                if lo is None or top is None or top > 0:
+                    return False
+        return bool(highs)
+
+    # ------------------------------------------------------------------ leaves
+    def rational(self, v: Fraction | int) -> Real:
+        """An exact constant."""
+        return self.real("const", data=Fraction(v))
+
+    def load(self, access: Access, index: Poly) -> Real:
+        """The real value of element `index` of a buffer version."""
+        return self.real("load", data=(access, index))
+
+    def of_int(self, p: Poly) -> Real:
+        """An integer as a real."""
+        k = p.as_int()
+        return self.rational(k) if k is not None else self.real("int", data=p)
+
+    def scalar(self, name: str) -> Real:
+        """A float scalar parameter."""
+        return self.real("symbol", data=name)
+
+    def poison(self, why: str) -> Real:
+        """A value nothing may depend on: uninitialised memory or an unsolved recurrence."""
+        return self.real("poison", data=why)
+
+    # ------------------------------------------------------------------ arithmetic
+    def add(self, a: Real, b: Real) -> Real:
+        """a + b, constants folded, common reductions merged."""
+        if a is self.zero:
+            return b
+        if b is self.zero:
+            return a
+        if a.op == "const" and b.op == "const":
+            return self.rational(a.data + b.data)
+        merged = self._combine("add", a, b)
+        if merged is not None:
+            return merged
+        return self.real("add", (a, b) if a.id <= b.id else (b, a))
+
+    def neg(self, a: Real) -> Real:
+        """−a."""
+        if a.op == "inf":
+            return self.plus_inf if a.data == -1 else self.minus_inf
+        return self.mul(self.rational(-1), a)
+
+    def sub(self, a: Real, b: Real) -> Real:
+        """a − b."""
+        return self.add(a, self.neg(b))
+
+    def mul(self, a: Real, b: Real) -> Real:
+        """a · b with 0 and 1 and constants folded."""
+        for x, y in ((a, b), (b, a)):
+            if x is self.one:
+                return y
+            if x is self.zero and not y.poisoned:
+                return x
+        if a.op == "const" and b.op == "const":
+            return self.rational(a.data * b.data)
+        if b.op == "const":
+            a, b = b, a
+        if a.op == "const" and b.op == "mul" and b.args[0].op == "const":
+            return self.mul(self.rational(a.data * b.args[0].data), b.args[1])
+        if a.op != "const" and b.id < a.id:
+            a, b = b, a
+        return self.real("mul", (a, b))
+
+    def div(self, a: Real, b: Real) -> Real:
+        """a / b; the caller shows b ≠ 0."""
+        if b is self.one:
+            return a
+        if a.op == "const" and b.op == "const" and b.data:
+            return self.rational(a.data / b.data)
+        return self.real("div", (a, b))
+
+    def unary(self, op: str, a: Real) -> Real:
+        """A named function of one real."""
+        if a.op == "const":
+            v: Fraction = a.data
+            if op == "abs":
+                return self.rational(abs(v))
+            if op == "floor":
+                return self.rational(v.__floor__())
+            if op == "ex2" and v == 0:
+                return self.one
+        return self.real(op, (a,))
+
+    def maximum(self, a: Real, b: Real) -> Real:
+        """max(a, b)."""
+        return self._extremal("max", self.minus_inf, a, b)
+
+    def minimum(self, a: Real, b: Real) -> Real:
+        """min(a, b)."""
+        return self._extremal("min", self.plus_inf, a, b)
+
+    def _extremal(self, op: str, unit: Real, a: Real, b: Real) -> Real:
+        if a is unit or a is b:
+            return b
+        if b is unit:
+            return a
+        if a.op == "const" and b.op == "const":
+            return self.rational((max if op == "max" else min)(a.data, b.data))
+        merged = self._combine(op, a, b)
+        if merged is not None:
+            return merged
+        return self.real(op, (a, b) if a.id <= b.id else (b, a))
+
+    def combine(self, op: str, a: Real, b: Real) -> Real:
+        """The binary operation of a fold: add, max, min or mul."""
+        match op:
+            case "add":
+                return self.add(a, b)
+            case "max":
+                return self.maximum(a, b)
+            case "min":
+                return self.minimum(a, b)
+            case _:
+                return self.mul(a, b)
+
+    def identity(self, op: str) -> Real:
+        """The identity of a fold operation."""
+        return {"add": self.zero, "mul": self.one, "max": self.minus_inf, "min": self.plus_inf}[op]
+
+    # ------------------------------------------------------------------ lanes
+    def reduction(self, op: str, leaf: Real, matrix: IntVector) -> Real:
+        """Per lane t, `op` over lanes matrix[t, :] of `leaf` (a multiset for add, a set for max and min)."""
+        matrix = np.sort(matrix, axis=1)
+        if op != "add":
+            rows = [np.unique(r) for r in matrix] if (np.diff(matrix, axis=1) == 0).any() else None
+            if rows is not None and len({len(r) for r in rows}) == 1:
+                matrix = np.stack(rows)
+        if matrix.shape[1] == 1:
+            return self.permute(leaf, np.ascontiguousarray(matrix[:, 0]), lazy=True)
+        return self.real("red", (leaf,), (op, np.ascontiguousarray(matrix).tobytes(), matrix.shape[1]))
+
+    def matrix(self, node: Real) -> IntVector:
+        """The lane matrix of a `red` node, shape [lanes, width]."""
+        data: tuple[str, bytes, int] = node.data
+        return np.frombuffer(data[1], np.int64).reshape(self.lanes, data[2])
+
+    def permutation(self, node: Real) -> IntVector:
+        """The source lanes of a `gather` node."""
+        return np.frombuffer(node.data, np.int64)
+
+    def permute(self, x: Real, lanes: IntVector, *, lazy: bool = False) -> Real:
+        """The node whose lane t is lane lanes[t] of x (see the mapping module)."""
+        raise NotImplementedError
+
+    def _combine(self, op: str, a: Real, b: Real) -> Real | None:
+        if not ({"gather", "red"} & {a.op, b.op}):
+            return None
+        (x, A), (y, B) = self._as_reduction(op, a), self._as_reduction(op, b)
+        return self.reduction(op, x, np.concatenate([A, B], axis=1)) if x is y else None
+
+    def _as_reduction(self, op: str, x: Real) -> tuple[Real, IntVector]:
+        if x.op == "red" and x.data[0] == op:
+            return x.args[0], self.matrix(x)
+        if x.op == "gather":
+            return x.args[0], self.permutation(x)[:, None]
+        return x, self._identity[:, None]
+
+    # ------------------------------------------------------------------ choice
+    def flatten(self, x: Real, op: str) -> list[Real]:
+        """The operands of a nested `op` tree."""
+        out, stack = [], [x]
+        while stack:
+            y = stack.pop()
+            if y.op == op:
+                stack.extend(y.args)
+            else:
+                out.append(y)
+        return out
+
+    def sel(self, g: Pred, a: Real, b: Real) -> Real:
+        """g ? a : b, with implied inner choices removed and a common summand pulled out."""
+        if a is b or g.op == "true":
+            return a
+        if g.op == "false":
+            return b
+        if a is self.zero or (a.op == "inf" and b.op != "inf"):
+            g, a, b = self.negate(g), b, a
+        if b is self.zero and a.op == "sel" and a.args[1] is self.zero and a.pred is not None:
+            return self.sel(self.conj((g, a.pred)), a.args[0], b)
+        a, b = self.under(a, g, True), self.under(b, g, False)
+        if a is b:
+            return a
+        for op in ("add", "max", "min"):
+            out = self._pull_common(g, op, a, b)
+            if out is not None:
+                return out
+        return self.real("sel", (a, b), pred=g)
+
+    def _pull_common(self, g: Pred, op: str, a: Real, b: Real) -> Real | None:
+        for x, y, swap in ((a, b, False), (b, a, True)):
+            if x.op != op:
+                continue
+            xs = self.flatten(x, op)
+            ys = self.flatten(y, op) if y.op == op else [y]
+            if len(xs) > _FLAT_LIMIT or len(ys) >= len(xs):
+                continue
+            rest = list(xs)
+            try:
+                for t in ys:
+                    rest.remove(t)
+            except ValueError:
+                continue
+            extra = rest[0]
+            for t in rest[1:]:
+                extra = self.combine(op, extra, t)
+            unit = self.identity(op)
+            inner = self.sel(g, extra, unit) if not swap else self.sel(self.negate(g), extra, unit)
+            return self.combine(op, y, inner)
+        return None
+
+    def under(self, x: Real, g: Pred, value: bool, depth: int = 8) -> Real:
+        """x simplified at its outer choices where g has this value (same lane)."""
+        if not depth or x.op != "sel" or x.pred is None:
+            return x
+        q = x.pred
+        if q is g:
+            return self.under(x.args[0] if value else x.args[1], g, value, depth - 1)
+        if value:
+            if self.implies(g, q):
+                return self.under(x.args[0], g, value, depth - 1)
+            if self.implies(g, self.negate(q)):
+                return self.under(x.args[1], g, value, depth - 1)
+            left = [r for r in self.conjuncts(q) if not self.implies(g, r)]
+            if len(left) < len(self.conjuncts(q)):
+                q = self.conj(left)
+        elif self.implies(q, g):
+            return self.under(x.args[1], g, value, depth - 1)
+        a, b = self.under(x.args[0], g, value, depth - 1), self.under(x.args[1], g, value, depth - 1)
+        return x if (a, b, q) == (*x.args, x.pred) else self.sel(q, a, b)
+
+    # ------------------------------------------------------------------ folds
+    def fold(self, op: str, atom: int, domain: Pred, body: Real) -> Real:
+        """op over the values of `atom` in `domain` of `body`; the bound variable is renamed canonically."""
+        raise NotImplementedError

@@ -1,0 +1,138 @@
+"""Children that hang, crash, bomb or lie."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from warpproof.cli import supervise as module
+from warpproof.cli.supervise import Answer, Stopped, supervise
+from warpproof.core import Reason
+
+PRELUDE = "import json, os, resource, signal, sys, time\nfd = int(sys.argv[1])\n"
+PRELUDE += "def say(**m): os.write(fd, json.dumps(m).encode() + b'\\n')\n"
+
+
+@pytest.fixture
+def child(monkeypatch: pytest.MonkeyPatch):
+    """Supervise a child that runs the given code; gives the outcome, the stages and the seconds it took."""
+
+    def start(code: str, timeout: float = 20.0, memory: int = 2 << 30) -> tuple[Answer | Stopped, list[str], float]:
+        monkeypatch.setattr(module, "worker_command", lambda fd, mem: [sys.executable, "-c", PRELUDE + code, str(fd), str(mem)])
+        stages: list[str] = []
+        began = time.monotonic()
+        outcome = supervise({"task": "prove"}, timeout, memory, stages.append)
+        return outcome, stages, time.monotonic() - began
+
+    return start
+
+
+def stopped(outcome: Answer | Stopped) -> Stopped:
+    assert isinstance(outcome, Stopped)
+    return outcome
+
+
+def test_an_answer_ends_it(child) -> None:
+    outcome, stages, seconds = child("say(stage='a'); say(stage='b'); print('noise'); sys.stdout.flush(); say(result=3); time.sleep(60)")
+    assert outcome == Answer({"result": 3}, "noise\n")
+    assert stages == ["a", "b"]
+    assert seconds < 10
+
+
+def test_a_long_answer_in_pieces(child) -> None:
+    outcome, _, _ = child("""
+data = json.dumps({'result': 'x' * 3_000_000}).encode() + b'\\n'
+while data: data = data[os.write(fd, data[:100_003]):]
+""")
+    assert isinstance(outcome, Answer)
+    assert len(outcome.message["result"]) == 3_000_000
+
+
+def test_hang(child) -> None:
+    outcome, _, seconds = child("say(stage='proving'); signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(60)", 0.5)
+    assert stopped(outcome).reason is Reason.TIMEOUT
+    assert "proving" in stopped(outcome).detail
+    assert seconds < 10
+
+
+def test_chatter_does_not_move_the_deadline(child) -> None:
+    outcome, _, seconds = child("while True: say(stage='still busy'); time.sleep(0.01)", 0.5)
+    assert stopped(outcome).reason is Reason.TIMEOUT
+    assert seconds < 10
+
+
+@pytest.mark.parametrize(("code", "reason"), [
+    ("os.kill(os.getpid(), signal.SIGSEGV)", Reason.CRASH),
+    ("os.abort()", Reason.CRASH),
+    ("sys.exit(0)", Reason.CRASH),
+    ("sys.exit(7)", Reason.CRASH),
+    ("os.close(fd); sys.exit(1)", Reason.CRASH),
+    ("os.write(fd, b'{\"result\": 1'); sys.exit(0)", Reason.CRASH),
+    ("os.write(fd, b'no json\\n'); time.sleep(60)", Reason.CRASH),
+    ("os.write(fd, b'[1]\\n'); time.sleep(60)", Reason.CRASH),
+    ("os.write(fd, b'\\xff\\n'); time.sleep(60)", Reason.CRASH),
+    ("os.kill(os.getpid(), signal.SIGKILL)", Reason.MEMORY),
+    ("sys.stderr.write('terminate: std::bad_alloc'); sys.stderr.flush(); os.abort()", Reason.MEMORY),
+    ("resource.setrlimit(resource.RLIMIT_AS, (1 << 29,) * 2); b'x' * (1 << 30)", Reason.MEMORY),
+    ("resource.setrlimit(resource.RLIMIT_CPU, (1, 5))\nwhile True: pass", Reason.TIMEOUT),
+])
+def test_no_answer(child, code: str, reason: Reason) -> None:
+    outcome, _, seconds = child("say(stage='thinking')\n" + code)
+    assert stopped(outcome).reason is reason
+    assert stopped(outcome).detail
+    assert seconds < 15
+
+
+def test_grandchildren_die_too(child, tmp_path: Path) -> None:
+    note = tmp_path / "pid"
+    code = f"""
+import subprocess
+p = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])
+open({str(note)!r}, 'w').write(str(p.pid))
+"""
+    for ending in ("say(result=1)", "os.abort()", "time.sleep(60)"):
+        child(code + ending, 1.5)
+        pid = int(note.read_text())
+        for _ in range(100):
+            try:
+                state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+            except OSError:
+                break
+            if state == "Z":
+                break
+            time.sleep(0.05)
+        else:
+            pytest.fail(f"the grandchild survived {ending}")
+
+
+def test_the_child_dies_with_its_parent(tmp_path: Path) -> None:
+    spec, launch, kernel = tmp_path / "s.py", tmp_path / "l.json", tmp_path / "k.ptx"
+    note = tmp_path / "pid"
+    spec.write_text(f"import os, time\nopen({str(note)!r}, 'w').write(str(os.getpid()))\ntime.sleep(60)\n")
+    launch.write_text('{"kernel": "k", "params": [], "sizes": {}, "preconditions": [], "grid": ["1", "1", "1"], '
+                      '"block": [1, 1, 1], "dynamic_shared": "0"}')
+    kernel.write_text(".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k() { ret; }\n")
+    parent = subprocess.Popen([sys.executable, "-m", "warpproof", "prove", "--spec", str(spec), "--kernel", str(kernel),
+                               "--launch", str(launch)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    for _ in range(400):
+        if note.exists() and note.read_text():
+            break
+        time.sleep(0.05)
+    pid = int(note.read_text())
+    parent.send_signal(signal.SIGKILL)
+    parent.wait()
+    for _ in range(100):
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return
+        if Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z":
+            return
+        time.sleep(0.05)
+    pytest.fail("the child outlived its parent")
