@@ -24,7 +24,7 @@ def child(monkeypatch: pytest.MonkeyPatch):
     """Supervise a child that runs the given code; gives the outcome, the stages and the seconds it took."""
 
     def start(code: str, timeout: float = 20.0, memory: int = 2 << 30) -> tuple[Answer | Stopped, list[str], float]:
-        monkeypatch.setattr(module, "worker_command", lambda fd, mem: [sys.executable, "-c", PRELUDE + code, str(fd), str(mem)])
+        monkeypatch.setattr(module, "worker_command", lambda fd, _: [sys.executable, "-c", PRELUDE + code, str(fd)])
         stages: list[str] = []
         began = time.monotonic()
         outcome = supervise({"task": "prove"}, timeout, memory, stages.append)
@@ -39,7 +39,8 @@ def stopped(outcome: Answer | Stopped) -> Stopped:
 
 
 def test_an_answer_ends_it(child) -> None:
-    outcome, stages, seconds = child("say(stage='a'); say(stage='b'); print('noise'); sys.stdout.flush(); say(result=3); time.sleep(60)")
+    outcome, stages, seconds = child("say(stage='a'); say(stage='b'); print('noise'); sys.stdout.flush()\n"
+                                     "say(result=3); time.sleep(60)")
     assert outcome == Answer({"result": 3}, "noise\n")
     assert stages == ["a", "b"]
     assert seconds < 10
@@ -55,7 +56,8 @@ while data: data = data[os.write(fd, data[:100_003]):]
 
 
 def test_hang(child) -> None:
-    outcome, _, seconds = child("say(stage='proving'); signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(60)", 0.5)
+    outcome, _, seconds = child("say(stage='proving'); signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(60)",
+                                timeout=0.5)
     assert stopped(outcome).reason is Reason.TIMEOUT
     assert "proving" in stopped(outcome).detail
     assert seconds < 10

@@ -144,7 +144,8 @@ def test_headers_beside_the_source_are_found(tmp_path: Path) -> None:
     assert "-I" in error.hint
 
 
-@pytest.mark.parametrize("arch", ["", "sm_70", "sm_12", "sm_999", "sm_80 ", "gfx90", "80", "sm_80\n-x", "sm_" + "9" * 99])
+@pytest.mark.parametrize("arch", ["", "sm_70", "sm_12", "sm_999", "sm_80 ", "gfx90", "80", "sm_80\n-x",
+                                  "sm_" + "9" * 99])
 def test_unknown_targets(arch: str) -> None:
     assert refused(SCALE, arch=arch).code == "CUD703"
 

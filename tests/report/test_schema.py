@@ -12,7 +12,8 @@ from warpproof.core import PROPERTIES, Assumption, InputError, Reason, Span, Ver
 from warpproof.judge import Evidence, PropertyResult, Report, undecided
 from warpproof.report import error_dict, from_dict, to_dict, to_json
 
-GOOD = PropertyResult(Verdict.PROVED, evidence=(Evidence("normal-form", "y = e / s", {"x": 1}), Evidence("solver", "b")))
+GOOD = PropertyResult(
+    Verdict.PROVED, evidence=(Evidence("normal-form", "y = e / s", {"x": 1}), Evidence("solver", "b")))
 
 
 def proved(**changes: object) -> Report:
@@ -63,8 +64,8 @@ def test_json_is_strict() -> None:
     deep: list[object] = []
     for _ in range(1000):
         deep = [deep]
-    cex = {"expected": math.nan, "big": 10**400, "deep": deep, 3: np.float32(0.5), "a": np.arange(3), "v": Verdict.PROVED,
-           "inf": -math.inf, "o": object}
+    cex = {"expected": math.nan, "big": 10**400, "deep": deep, 3: np.float32(0.5), "a": np.arange(3),
+           "v": Verdict.PROVED, "inf": -math.inf, "o": object}
     text = to_json(to_dict(undecided("k\x1b", Reason.CRASH, "d")) | {"counterexample": cex})
     data = json.loads(text, parse_constant=lambda c: pytest.fail(c))["counterexample"]
     assert data["expected"] == "nan"
@@ -89,7 +90,7 @@ def test_a_report_cannot_contradict_itself() -> None:
 @pytest.mark.parametrize("change", [{"schema": 2}, {"properties": None}, {"properties": {"memory": {"verdict": "OK"}}},
                                     {"verdict": "proved"}, {"assumptions": [{}]}, {"assumptions": 3}, {"time_s": None}])
 def test_what_is_no_report_is_refused(change: dict[str, object]) -> None:
-    with pytest.raises(ValueError, match="."):
+    with pytest.raises(ValueError, match=r"."):
         from_dict({**to_dict(proved()), **change})
 
 

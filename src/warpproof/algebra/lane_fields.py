@@ -57,7 +57,7 @@ class LaneFields:
             return Poly({(): c})
         v = c[self.lanes]
         base = int(v[0])
-        slopes = [int(v[s]) - base for s in self.strides]
+        slopes = [int(v[s]) - base if s < len(v) else 0 for s in self.strides]
         q = np.arange(len(v), dtype=np.int64)
         want = np.full(len(v), base, dtype=np.int64)
         for r, s, b in zip(self.radices, self.strides, slopes):

@@ -9,7 +9,12 @@ from typing import Final
 import numpy as np
 
 from warpproof.algebra.constraints import (
-    DERIVED, Formula, definition, formula, lane_classes, support,
+    DERIVED,
+    Formula,
+    definition,
+    formula,
+    lane_classes,
+    support,
 )
 from warpproof.algebra.lane_fields import LaneFields, distinct_lanes, lane_fields, vectors
 from warpproof.algebra.refutation import System, Tree, refutes
@@ -77,7 +82,7 @@ def prove_le(
 
 
 def check(certificate: Certificate) -> bool:
-    """True when the certificate proves its goal: facts are rebuilt from the statement, the sums are re-added exactly."""
+    """True when the certificate proves its goal: facts are rebuilt from the statement, sums are re-added exactly."""
     c = certificate
     if c.interval:
         high = c.arena.bounds(c.goal)[1]
@@ -197,13 +202,13 @@ def _relevant(
     arena: Arena, p: Poly, hypotheses: Iterable[Pred], lanes: IntVector
 ) -> tuple[list[Poly], list[Formula]]:
     """The polynomials and formulas of the statement and of all definitions it reaches."""
-    given = [formula(arena, h, lanes) for h in hypotheses]
+    given_preds = tuple(hypotheses)
+    given = [formula(arena, h, lanes) for h in given_preds]
     polys = [p, *(q for f in given for q in f.polys())]
     done: set[int] = set()
     while True:
-        new = [
-            a for a in support(arena, polys, (h for h in hypotheses)) if a not in done and arena.atoms[a].kind in DERIVED
-        ]
+        reached = support(arena, polys, given_preds)
+        new = [a for a in reached if a not in done and arena.atoms[a].kind in DERIVED]
         if not new:
             return polys, given
         for a in new:

@@ -157,11 +157,16 @@ class Search:
 
     # ------------------------------------------------------------------ cases
     def _violated_case(self, model: dict[Monomial, Any]) -> int | None:
-        best: tuple[int, int] | None = None
+        """The disjunction to split on: a violated one of few cases, else one with products the simplex ignores."""
+        best: tuple[bool, int, int] | None = None
         for k, options in enumerate(self.system.cases):
-            if k not in self._spent and not any(_holds(f, model) for f in options):
-                best = min(best, (len(options), k)) if best else (len(options), k)
-        return best[1] if best else None
+            if k in self._spent:
+                continue
+            satisfied = any(_holds(f, model) for f in options)
+            if not satisfied or any(len(m) > 1 for f in options for p in f.polys() for m in p.terms):
+                rank = (satisfied, len(options), k)
+                best = min(best, rank) if best else rank
+        return best[2] if best else None
 
     def _split(self, index: int) -> Tree | None:
         children: list[Tree] = []

@@ -8,6 +8,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Final, TextIO
 
+_FILES: Final = ("verdicts", "cli", "kernels", "ptx", "isa", "contracts", "runs")
 _FAMILIES: Final = {
     "PTX": "the PTX text cannot be read", "ISA": "an instruction or type is not valid PTX",
     "SEM": "an instruction form has no semantics", "SYN": "synchronisation", "EQV": "equivalence",
@@ -19,7 +20,10 @@ _FAMILIES: Final = {
 @cache
 def explanations() -> dict[str, dict[str, str]]:
     """Every documented code with its `title`, `text` and `fix`."""
-    data: dict[str, Any] = tomllib.loads(files("warpproof.cli").joinpath("explanations.toml").read_text("utf-8"))
+    folder = files("warpproof.cli").joinpath("explanations")
+    data: dict[str, Any] = {}
+    for name in _FILES:
+        data |= tomllib.loads(folder.joinpath(f"{name}.toml").read_text("utf-8"))
     return {code: {key: str(value) for key, value in entry.items()} for code, entry in data.items()}
 
 

@@ -48,26 +48,22 @@ def supervise(job: Mapping[str, Any], timeout_s: float, memory_bytes: int,
               on_stage: Callable[[str], None]) -> Answer | Stopped:
     """Run the job in a child of its own process group, under limits; the whole group is dead on return."""
     read, write = os.pipe()
-    with tempfile.TemporaryFile("w+b") as noise:
-        child = subprocess.Popen(worker_command(write, memory_bytes), stdin=subprocess.PIPE, stdout=noise, stderr=noise, pass_fds=(write,),
-                                 start_new_session=True, env={**os.environ, **_ENVIRONMENT})
+    with tempfile.TemporaryFile("w+b") as noise, tempfile.TemporaryFile("w+b") as order:
+        order.write(json.dumps(job).encode())
+        order.seek(0)
+        child = subprocess.Popen(worker_command(write, memory_bytes), stdin=order, stdout=noise, stderr=noise,
+                                 pass_fds=(write,), start_new_session=True, env={**os.environ, **_ENVIRONMENT})
         try:
             os.close(write)
-            return _converse(child, read, job, timeout_s, on_stage, noise)
+            return _converse(child, read, timeout_s, on_stage, noise)
         finally:
             _kill_group(child)
             os.close(read)
 
 
-def _converse(child: subprocess.Popen[bytes], read: int, job: Mapping[str, Any], timeout_s: float,
-              on_stage: Callable[[str], None], noise: IO[bytes]) -> Answer | Stopped:
+def _converse(child: subprocess.Popen[bytes], read: int, timeout_s: float, on_stage: Callable[[str], None],
+              noise: IO[bytes]) -> Answer | Stopped:
     deadline = time.monotonic() + timeout_s
-    if child.stdin is not None:
-        try:
-            child.stdin.write(json.dumps(job).encode())
-            child.stdin.close()
-        except BrokenPipeError:
-            pass  # the child died at once; the end of its answer says so below
     listener = _Listener(read, on_stage)
     state = listener.listen(deadline)
     if isinstance(state, Mapping):

@@ -199,8 +199,8 @@ def _compare(p: Param, outcome: Outcome, expected: Array, at: npt.NDArray[np.int
     region, size = outcome.buffers[p.name], element_width(p.dtype) // 8
     stored = np.frombuffer(region.content().tobytes(), STORAGE[p.dtype])[at]
     written = region.written().reshape(-1, size).all(axis=1)[at]
-    wrong, gap = _mismatches(as_numbers(stored, p.dtype), expected, p.dtype)
-    wrong |= ~written
+    differs, gap = _mismatches(as_numbers(stored, p.dtype), expected, p.dtype)
+    wrong = np.asarray(np.logical_or(differs, ~written))
     count = int(wrong.sum())
     if count == 0:
         return Difference(p.name, p.dtype, 0, int(at.size), 0, None, None, None, float(gap.max(initial=0.0)))
@@ -211,7 +211,7 @@ def _compare(p: Param, outcome: Outcome, expected: Array, at: npt.NDArray[np.int
                       expected[index].item(), bits, float(gap.max(initial=0.0)))
 
 
-def _mismatches(actual: Array, expected: Array, dtype: str) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.float64]]:
+def _mismatches(actual: Array, expected: Array, dtype: str) -> tuple[Array, npt.NDArray[np.float64]]:
     """Which elements differ beyond the tolerance, and by how much each differs."""
     if dtype not in TOLERANCE:
         return actual != expected, np.abs(actual.astype(np.float64) - expected.astype(np.float64))

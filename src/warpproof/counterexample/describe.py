@@ -1,4 +1,4 @@
-"""Concrete calls, differences and findings as JSON values, and calls from them: what a report's counterexample holds."""
+"""Concrete calls, differences and findings as JSON values, and calls from them: what a counterexample holds."""
 
 from __future__ import annotations
 

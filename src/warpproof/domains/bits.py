@@ -350,6 +350,11 @@ def _float_to_integer(dst: ScalarType, fmt: Format, mode: FloatMode, a: Words) -
 def _to_float(dst: ScalarType, src: ScalarType, mode: FloatMode, a: Words) -> Words:
     fmt = format_of(dst)
     rounding = mode.rounding
+    if src.floating and rounding not in _INTEGRAL and not mode.satfinite:
+        if src == dst:
+            return softfloat.canonical(fmt, a)
+        if rounding == "rn" and (str(dst), str(src)) == ("f16", "f32"):
+            return softfloat.canonical(fmt, a.view(np.float32).astype(np.float16).view(word(16)))
     if src.floating:
         x = softfloat.to_double(format_of(src), a)
         error = np.zeros_like(x)

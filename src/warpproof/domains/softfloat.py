@@ -155,6 +155,8 @@ def to_double(fmt: Format, a: Words) -> Doubles:
 
 def round_to(fmt: Format, x: Doubles, rounding: str = "rn", satfinite: bool = False) -> Words:
     """x rounded once to a format of at most 24 significant bits: rn rz rm rp rna; NaN becomes the canonical NaN."""
+    if fmt.width == 32 and not fmt.unused and rounding == "rn" and not satfinite:
+        return canonical(fmt, x.astype(np.float32).view(U32))
     bits = np.ascontiguousarray(x).view(U64)
     negative = bits >= _SIGN64
     mag = bits & ~_SIGN64
@@ -209,12 +211,10 @@ def _overflow(fmt: Format, rounding: str, negative: NDArray[np.bool_], satfinite
 
 
 def to_odd(x: Doubles, error: Doubles) -> Doubles:
-    """x + error rounded to odd, where x is that sum rounded to nearest; a non-finite error counts as zero."""
-    bits = x.view(U64)
-    inexact = np.isfinite(error) & (error != 0) & ((bits & U64.type(1)) == 0) & np.isfinite(x) & (x != 0)
-    away = (error > 0) == (x > 0)
-    step = np.where(away, U64.type(1), U64.type((1 << 64) - 1))
-    return np.where(inexact, bits + step, bits).view(np.float64)
+    """x + error rounded to odd, where x is that sum rounded to nearest; a NaN error counts as zero."""
+    up, down = error > 0, error < 0
+    toward_zero = np.where(x > 0, down, up)
+    return ((x.view(U64) - toward_zero) | (up | down)).view(np.float64)
 
 
 def adjust(x: Doubles, error: Doubles, rounding: str) -> Doubles:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from warpproof.algebra import Normaliser
+from warpproof.algebra import Form, Normaliser
 from warpproof.core import Unsupported
 from warpproof.equivalence.pieces import Part, Splitter, crosses_lanes
 from warpproof.solve import Answer, Piece, Problem, Region, covers, exactly_once, within
@@ -106,7 +106,7 @@ class Matcher:
         at_lead = a.permute(fold, here)
         weight = np.zeros(a.lanes, np.int64)
         weight[lead] = 1
-        parts = Splitter(a, op).split(x, weight)
+        parts = self._unguarded(Splitter(a, op).split(x, weight), op)
         local = a.permutation_map(here).pred(a.conj(p for p in a.conjuncts(path) if a.mask_of(p) is None))
         opened = open_fold(a, at_lead)
         pieces = []
@@ -118,10 +118,24 @@ class Matcher:
             pieces.append(Piece((part.guard,), part.loops, (), solved, part.weight))
         return self._tiles(opened, pieces, local)
 
+    def _unguarded(self, parts: list[Part], op: str) -> list[Part]:
+        """Summands with the conditions of their factors moved to the part: [g]·x is x where g holds."""
+        if op != "add":
+            return parts
+        out = []
+        for p in parts:
+            groups: dict[Pred, Form] = {}
+            for key, c in self.normal.form(p.leaf).items():
+                groups.setdefault(key[0], {})[self.arena.true, key[1], key[2]] = c
+            for g, form in groups.items():
+                leaf = p.leaf if g.op == "true" and len(groups) == 1 else self.normal.term(form)
+                out.append(Part(self.arena.conj((p.guard, g)), p.loops, leaf, p.weight))
+        return out
+
     # ------------------------------------------------------------------ within a lane
     def _in_lane(self, x: Real, fold: Real, op: str, path: Pred) -> Real | None:
         a = self.arena
-        parts = Splitter(a, op).split(x, np.ones(a.lanes, np.int64))
+        parts = self._unguarded(Splitter(a, op).split(x, np.ones(a.lanes, np.int64)), op)
         opened = open_fold(a, fold)
         pieces: list[Piece] = []
         rest = a.identity(op)

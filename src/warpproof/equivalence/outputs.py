@@ -113,7 +113,7 @@ class OutputChecker:
         out.append(rest)
         path = access.path
         inside = [self.arena.conj((self.arena.le(-j), self.arena.le(j - s + 1))) for j, s in zip(out, shape)]
-        if all(self.facts.implied(path, p) for p in inside[1:]):
+        if all(self.facts.implied(path, p, hard=True) for p in inside[1:]):
             return Located(access, tuple(out), False)
         return Located(access, (index,), True)
 

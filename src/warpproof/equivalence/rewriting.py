@@ -33,7 +33,7 @@ class Rewriter:
     """Rewrites kernel terms under a path, against the folds of one reference term."""
 
     def __init__(self, arena: Arena, matcher: Matcher, facts: Facts, reference: Real) -> None:
-        self.arena, self.matcher, self.facts = arena, matcher, facts
+        self.arena, self.matcher, self.facts, self.reference = arena, matcher, facts, reference
         self.folds = folds_of(arena, reference)
         self._memo: dict[tuple[int, int], Real] = {}
         self.why = ""

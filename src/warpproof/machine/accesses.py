@@ -199,7 +199,7 @@ class Accesses:
         for conflict in conflicts:
             at = conflict.positions
             theirs = after if conflict.within else before
-            same: Mask = np.full(len(at), conflict.writes, np.bool_)
+            same: Mask = conflict.plain()
             for value, other in zip(values, theirs, strict=True):
                 same &= value[at] == other[at]
             for kind, chosen in (("race", ~same), ("race-same-value", same)):

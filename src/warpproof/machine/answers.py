@@ -40,7 +40,8 @@ class Answers:
     def __init__(self, machine: SymbolicMachine) -> None:
         self.machine, self.arena = machine, machine.arena
         self._bases: dict[int, tuple[str, str]] = {}
-        self._local: dict[tuple[int, int], Value] = {}
+        for name in machine.setup.buffers:
+            self.base("global", name)
 
     # ------------------------------------------------------------------ addresses
     def base(self, space: str, name: str) -> Poly:
@@ -216,25 +217,26 @@ class Answers:
             parts = []
             for j in range(per):
                 at = index + (i * per + j)
-                self._record("load", info, at)
-                parts.append(self._element(info, at))
+                stored = self._forward(info, at)
+                self._record("load" if stored is None else "reload", info, at)
+                parts.append(self._element(info, at) if stored is None else stored)
             out.append(parts[0] if per == 1 else self.machine.dom.pack(ty.width, parts))
         return out
 
     def _element(self, info: BufferInfo, index: Poly) -> Value:
-        stored = self._forward(info, index)
-        if stored is not None:
-            return stored
         if not info.initialised:
             return Undef(info.width, f"{info.name} read before it is written")
+        if info.zero:
+            return Int(info.width, const(0))
         if info.kind in ("f", "bf"):
             return Float(info.kind, info.width, self.arena.load(Access(info.name), index))
         atom = self.arena.derived("elem", (index,), name=info.name)
         ((m, _),) = atom.terms.items()
         lo, hi = _INTEGER_RANGE["s" if info.kind == "s" else "u"](info.width)
-        if info.elements is not None:
-            lo, hi = max(lo, info.elements[0]), min(hi, info.elements[1] - 1)
-        self.arena.restrict(m[0], lo, hi)
+        least, past = info.elements
+        self.arena.restrict(m[0], lo if least is None else max(lo, self.arena.bounds(least)[0] or lo), hi)
+        for claim in ([] if least is None else [least - atom]) + ([] if past is None else [atom - past + 1]):
+            self.machine.learn(self.arena.le(claim))
         return Int(info.width, atom)
 
     def _forward(self, info: BufferInfo, index: Poly) -> Value | None:

@@ -21,6 +21,7 @@ from warpproof.machine.ordering import (
     STRONG_CTA,
     STRONG_GPU,
     THREAD_BITS,
+    WEAK,
     WHO,
     Clocks,
     Tags,
@@ -41,6 +42,10 @@ class Conflict:
     prior: Tags
     writes: bool
     within: bool
+
+    def plain(self) -> Mask:
+        """Where the earlier access was a weak write, which a second write of its value leaves as it was."""
+        return np.asarray(self.writes & ((self.prior >> np.uint64(STRENGTH_SHIFT)) & np.uint64(3) == WEAK))
 
 
 def prior_pc(tag: int) -> int | None:
@@ -99,8 +104,11 @@ class Shadow:
         for granule in self._granules(slots, size):
             self._write[granule] = me
             kept = self._write[granule]
-            lost = (kept ^ me) & WHO != _NONE
-            if lost.any() and strength < STRONG_CTA:
+            difference = kept ^ me
+            lost = difference & WHO != _NONE
+            if strength >= STRONG_CTA:
+                lost &= difference & CTA_FIELD != _NONE
+            if strength < STRONG_GPU and lost.any():
                 positions = np.flatnonzero(lost)
                 found.append(Conflict(positions, kept[positions], writes=True, within=True))
         return found

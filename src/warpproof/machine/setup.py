@@ -13,7 +13,8 @@ from warpproof.terms import Poly, Pred
 class BufferInfo:
     """A global buffer: element kind and width in bits, number of elements, and how the launch declares it.
 
-    `elements` bounds the integers stored in it (half-open), when the contract gives a range.
+    `elements` bounds the integers stored in it (half-open), when the contract gives a range; `zero` says that it holds
+    zeros at entry.
     """
 
     name: str
@@ -22,7 +23,8 @@ class BufferInfo:
     size: Poly
     writable: bool
     initialised: bool
-    elements: tuple[int, int] | None = None
+    elements: tuple[Poly | None, Poly | None] = (None, None)
+    zero: bool = False
 
 
 @dataclass(frozen=True, slots=True)

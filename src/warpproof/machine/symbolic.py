@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from warpproof.core import Ledger, Unsupported
 from warpproof.domains.base import Effect
@@ -29,17 +29,27 @@ from warpproof.terms import Arena, Pred, Real
 EXIT: Final = -1
 """The virtual exit block."""
 
-Prover = Callable[[Pred, Pred], bool]
-"""(path, claim): True when the claim follows from the path and the launch facts."""
+
+class Oracle(Protocol):
+    """The launch facts and what follows from them."""
+
+    def implied(self, path: Pred, claim: Pred) -> bool:
+        """True when the claim follows from the path and the facts."""
+        ...
+
+    def learn(self, fact: Pred) -> None:
+        """A further fact (the range of a loaded integer)."""
+        ...
+
 
 
 class SymbolicMachine:
     """Runs one kernel symbolically; `run` returns the trace."""
 
-    def __init__(self, kernel: Kernel, arena: Arena, setup: Setup, ledger: Ledger, prover: Prover,
+    def __init__(self, kernel: Kernel, arena: Arena, setup: Setup, ledger: Ledger, oracle: Oracle,
                  deadline: float = float("inf")) -> None:
         self.kernel, self.arena, self.setup, self.ledger = kernel, arena, setup, ledger
-        self.prover, self.deadline = prover, deadline
+        self.oracle, self.deadline = oracle, deadline
         self.dom = Reals(arena, self)
         self.path = Path(arena)
         self.trace = Trace()
@@ -79,8 +89,13 @@ class SymbolicMachine:
             return True
         key = (path.id, claim.id)
         if key not in self._held:
-            self._held[key] = self.prover(path, claim)
+            self._held[key] = self.oracle.implied(path, claim)
         return self._held[key]
+
+    def learn(self, fact: Pred) -> None:
+        """Tell the oracle a fact."""
+        if fact.op != "true":
+            self.oracle.learn(fact)
 
     def assume(self, name: str, text: str, source: str) -> None:
         """Record an assumption with the current place."""

@@ -16,7 +16,7 @@ class Access:
     `index` counts elements of the buffer; `value` is what a store writes.
     """
 
-    kind: str  # "load" | "store"
+    kind: str  # "load" | "store" | "reload" (a load answered by an earlier store of the same thread)
     buffer: str
     index: Any  # Poly
     path: Pred

@@ -43,6 +43,7 @@ class Tracer:
     def __init__(self, arena: Arena, facts: Facts) -> None:
         self.arena, self.facts = arena, facts
         self.elements = Elements(arena, facts)
+        self.loop = 0  # identifies the innermost symbolic loop being traced; 0 outside
 
     def call(self, name: str, *args: Any, **kwargs: Any) -> Any:
         """The traced NumPy function of this name, applied."""
@@ -128,7 +129,10 @@ class Array:
     """A symbolic array. `dims` are the axis lengths; `weak` marks a Python scalar for type promotion."""
 
     __array_ufunc__ = None
-    __slots__ = ("_base", "_forward", "_inverse", "_reader", "_taken", "dims", "dtype", "readonly", "t", "version", "weak")
+    __slots__ = (
+        "_base", "_forward", "_inverse", "_reader", "_taken", "born", "dims", "dtype", "readonly", "reads", "t", "version",
+        "weak",
+    )
 
     def __init__(
         self, tracer: Tracer, dims: Index, dtype: DType, reader: Reader | None, *, weak: bool = False,
@@ -137,7 +141,7 @@ class Array:
     ) -> None:
         self.t, self.dims, self.dtype, self.weak, self.readonly = tracer, dims, dtype, weak, readonly
         self._reader, self._base, self._forward, self._inverse = reader, base, forward, inverse
-        self.version = 0
+        self.version, self.reads, self.born = 0, 0, tracer.loop
         self._taken = base.root().version if base is not None else 0
 
     # ------------------------------------------------------------------ reading and writing
@@ -149,6 +153,7 @@ class Array:
         """The current contents; later updates do not change it."""
         if self._base is None:
             assert self._reader is not None
+            self.reads += 1
             return self._reader
         if self._inverse is None and self.root().version != self._taken:
             raise Unsupported("reshape", "the array was updated in place after it was reshaped",
@@ -180,6 +185,9 @@ class Array:
             raise InputError("REF243", f"the reference updates {self.readonly} in place",
                              hint="make a copy first: x = np.array(x, np.float64)")
         old, t = self.reader(), self.t
+        if self.born != t.loop:
+            raise Unsupported("assignment in a loop over a symbolic range", "the array was made outside the loop",
+                              hint="assign to the array by its own name in the loop body")
 
         def updated(i: Index) -> Element:
             p, k = guard(i)

@@ -36,11 +36,7 @@ class Facts:
         for p in sorted(self._given):
             self._solve(p)
         for p in sorted(self._given):
-            q = self.normal_pred(p)
-            if q.op == "le":
-                self._known.append(-q.data)
-            elif q.op == "eq":
-                self._known += [q.data, -q.data]
+            self._known += self._as_known(self.normal_pred(p))
         for a, image in self._solved.items():
             lo, hi = arena.ranges.get(a, (None, None))
             self._known += [self.normal(q) for q in ([image - lo] if lo is not None else [])]
@@ -113,6 +109,21 @@ class Facts:
         """True if p = q for all admitted sizes."""
         d = self.normal(p - q)
         return not d.terms or (self.nonnegative(d) and self.nonnegative(-d))
+
+    def holds_given(self, p: Pred, context: Iterable[Pred]) -> bool:
+        """True if the predicate follows from what is known together with a context."""
+        extra = tuple(q for c in context for d in self.arena.conjuncts(c) for q in self._as_known(self.normal_pred(d)))
+        before, memo = self._known, self._memo
+        self._known, self._memo = before + list(extra), {}
+        try:
+            return p in set(context) or self.holds(p)
+        finally:
+            self._known, self._memo = before, memo
+
+    def _as_known(self, p: Pred) -> list[Poly]:
+        if p.op == "le":
+            return [-p.data]
+        return [p.data, -p.data] if p.op == "eq" else []
 
     def holds(self, p: Pred) -> bool:
         """True if the predicate follows from what is known."""

@@ -81,7 +81,7 @@ class RealConditions:
 def condition_claims(
     arena: Arena, facts: Facts, trace: Trace, reals: RealConditions, where: Where
 ) -> list[Claim]:
-    """One claim per distinct condition of the run, on the property `equivalence`."""
+    """One claim per distinct condition of the run, on the pseudo-property `conditions`."""
     seen: set[tuple[object, ...]] = set()
     claims: list[Claim] = []
     for o in trace.obligations:
@@ -94,16 +94,16 @@ def condition_claims(
         elif o.kind in _REAL and o.node is not None:
             claims.append(_real(facts, reals, o, where))
         elif o.kind not in ("alignment", "loop terminates", "loop counter meets its bound"):
-            claims.append(Claim("equivalence", o.kind, Status.OPEN, place=where(o.instruction)))
+            claims.append(Claim("conditions", o.kind, Status.OPEN, place=where(o.instruction)))
     return claims
 
 
 def _integer(facts: Facts, o: Obligation, where: Where) -> Claim:
     text = "a 32- or 64-bit integer does not wrap around" if o.kind == "no-wrap" else o.kind
     if o.claim is not None and facts.implied(o.path, o.claim, hard=True):
-        return Claim("equivalence", text, Status.SHOWN, "positivity", where(o.instruction))
+        return Claim("conditions", text, Status.SHOWN, "positivity", where(o.instruction))
     hint = "index arithmetic may overflow for some admitted sizes" if o.kind == "no-wrap" else "not shown"
-    return Claim("equivalence", text, Status.OPEN, place=where(o.instruction), hint=hint)
+    return Claim("conditions", text, Status.OPEN, place=where(o.instruction), hint=hint)
 
 
 def _real(facts: Facts, reals: RealConditions, o: Obligation, where: Where) -> Claim:
@@ -112,6 +112,6 @@ def _real(facts: Facts, reals: RealConditions, o: Obligation, where: Where) -> C
     if not how and facts.infeasible(o.path):
         how = "path"
     if how:
-        return Claim("equivalence", text, Status.SHOWN, how, where(o.instruction))
-    return Claim("equivalence", text, Status.OPEN, place=where(o.instruction),
+        return Claim("conditions", text, Status.SHOWN, how, where(o.instruction))
+    return Claim("conditions", text, Status.OPEN, place=where(o.instruction),
                  hint=f"the operand was not shown to be {o.kind} (∞−∞, 0·∞, division by zero or a root of a negative)")

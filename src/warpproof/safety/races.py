@@ -52,7 +52,7 @@ def _buffer(
     """Writes of one buffer against each other, and its reads against its writes."""
     problem = Problem(arena, facts.base)
     stores = [a for a in trace.accesses if a.kind == "store" and a.buffer == info.name]
-    loads = [a for a in trace.accesses if a.kind == "load" and a.buffer == info.name]
+    loads = [a for a in trace.accesses if a.kind in ("load", "reload") and a.buffer == info.name]
     both = _pieces(arena, [*loads, *stores], blocks, split)
     writes = both[len(loads) :]
     claims = [_claim(f"each element of {info.name} is written by one thread", single_thread(problem, writes),
@@ -82,7 +82,8 @@ def _read_first(
     text = f"elements of {name} are read before they are written"
     place = where(loads[0].instruction)
     early = all(
-        a.order < s.order for a in loads for s in stores if a.loops == s.loops or not (a.loops and s.loops)
+        a.order < s.order
+        for a in loads if a.kind == "load" for s in stores if a.loops == s.loops or not (a.loops and s.loops)
     )
     if early and injective(problem, both, ("lane", "blocks", "loops")).holds:
         return Claim("races", text, Status.SHOWN, "integer-sets", place)

@@ -4,7 +4,16 @@ from warpproof.solve.entailment import implies
 from warpproof.solve.linearise import Box, Region
 from warpproof.solve.pieces import Piece
 from warpproof.solve.sets import (
-    Answer, Problem, covers, disjoint, equal_index_same_thread, exactly_once, injective, nonempty, single_thread, within,
+    Answer,
+    Problem,
+    covers,
+    disjoint,
+    equal_index_same_thread,
+    exactly_once,
+    injective,
+    nonempty,
+    single_thread,
+    within,
 )
 from warpproof.solve.smt import SmtAnswer, SmtWorker, ask
 from warpproof.solve.smtlib import Sample, entails, refute_le, sample, script

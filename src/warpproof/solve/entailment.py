@@ -11,7 +11,14 @@ from warpproof.algebra.lane_fields import LaneFields, vectors
 from warpproof.algebra.positivity import prove_le
 from warpproof.core import Unsupported
 from warpproof.solve.pieces import (
-    FIRST_LOCAL, affine_parts, definitions_of, lane_bounds, polys_of, ranges, rename_atoms, weaken,
+    FIRST_LOCAL,
+    affine_parts,
+    definitions_of,
+    lane_bounds,
+    polys_of,
+    ranges,
+    rename_atoms,
+    weaken,
 )
 from warpproof.solve.presburger import Names, OutOfBudget, Session, readable, set_text
 from warpproof.solve.sets import Answer, Problem, combine
@@ -20,7 +27,8 @@ from warpproof.terms import Arena, BoolVector, IntVector, Poly, Pred
 
 
 def implies(
-    problem: Problem, hypotheses: Sequence[Pred], predicate: Pred, *, mask: BoolVector | None = None, smt_s: float = 0.0,
+    problem: Problem, hypotheses: Sequence[Pred], predicate: Pred, *, mask: BoolVector | None = None,
+    smt_s: float = 0.0,
 ) -> Answer:
     """The facts and hypotheses imply the predicate in every lane of the mask, for all values of the atoms.
 

@@ -23,6 +23,11 @@ class Facts:
         self._memo: dict[tuple[int, int, bool], bool] = {}
         self.proofs = 0
 
+    def learn(self, fact: Pred) -> None:
+        """Add a fact about a new atom."""
+        if fact not in self.base:
+            self.base = (*self.base, *self.arena.conjuncts(fact))
+
     def problem(self, path: Pred | None = None) -> Problem:
         """A set problem under these facts (and the lane-uniform part of a path)."""
         extra = tuple(p for p in self.arena.conjuncts(path) if p.uniform) if path is not None else ()

@@ -14,17 +14,32 @@ from typing import Final
 import numpy as np
 
 from warpproof.algebra.constraints import (
-    DERIVED, TRUE, Formula, at_most, conjunction, definition, disjunction, formula, support,
+    DERIVED,
+    Formula,
+    at_most,
+    conjunction,
+    definition,
+    formula,
+    support,
 )
 from warpproof.algebra.positivity import contradicts, prove_le
 from warpproof.core import Unsupported
 from warpproof.solve.pieces import (
-    FIRST_LOCAL, FIRST_STRIDE, Body, Piece, definitions_of, ranges, rename_atoms, substitute, weaken,
+    FIRST_LOCAL,
+    FIRST_STRIDE,
+    Body,
+    Piece,
+    definitions_of,
+    ranges,
+    rename_atoms,
+    substitute,
+    weaken,
 )
 from warpproof.solve.stride import Stride
 from warpproof.terms import Arena, Monomial, Poly, Pred
 
 FIRST_OUTPUT: Final = -3000
+FIRST_CONTEXT: Final = -1500  # apart from the existentials of bodies: both occur in one proof
 SMALL: Final = 8
 MAX_CASES: Final = 16
 
@@ -94,7 +109,7 @@ class Linearizer:
         given += [definition(self.arena, self.arena.atoms[a], self._lane) for a in sorted(lifted)]
         polys = [*(q for f in given for q in f.polys()), *parameters]
         definitions, exact = definitions_of(self.arena, polys, self._lane, lifted)
-        rename = {a: FIRST_LOCAL - k for k, a in enumerate(definitions)}
+        rename = {a: FIRST_CONTEXT - k for k, a in enumerate(definitions)}
         whole = conjunction((*given, *definitions.values())).map(lambda p: rename_atoms(p, rename))
         names = {a for p in (*whole.polys(), *parameters) for a in p.atoms() if a >= 0} | lifted
         return conjunction((weaken(whole), ranges(self.arena, sorted(names)))), exact and whole.exact()
@@ -104,12 +119,9 @@ class Linearizer:
         """The linear problems whose conjunction is the given one."""
         extents = target.extents if isinstance(target, Box) else None
         region, locals_, exact = self._region(target, lifted) if isinstance(target, Region) else (None, (), True)
-        parameters = [
-            Poly({(a,): 1}) for a in sorted({
-                a for p in (*(q for b in items for q in b.polys()), *(region.polys() if region else ()), *(extents or ()))
-                for a in p.atoms() if a >= 0 and a not in self.dims
-            })
-        ]
+        every = [*(q for b in items for q in b.polys()), *(region.polys() if region else ()), *(extents or ())]
+        names = {a for p in every for a in p.atoms() if a >= 0 and a not in self.dims}
+        parameters = [Poly({(a,): 1}) for a in sorted(names)]
         context, known = self.context(lifted, parameters)
         out: list[Linear] = []
         for values in self._small_cases(items):
@@ -200,6 +212,8 @@ class Linearizer:
             low = self.arena.ranges.get(block, (None, None))[0]
             x, y, size = (Poly({(a,): 1}) for a in (block, i, g))
             if low is None or low < 0 or prove_le(self.arena, x - size + 1, self.facts) is None:
+                continue
+            if not contradicts(self.arena, -y, (b.formula,)):
                 continue
             limit = self.arena.bounds(size)[1]
             stride = Stride(self.arena, block, i, g, FIRST_STRIDE - len(b.strided) // 3, limit)

@@ -13,7 +13,16 @@ from typing import Final
 import numpy as np
 
 from warpproof.algebra.constraints import (
-    DERIVED, TRUE, Formula, at_most, conjunction, definition, formula, lane_classes, monotone_trip, support,
+    DERIVED,
+    TRUE,
+    Formula,
+    at_most,
+    conjunction,
+    definition,
+    formula,
+    lane_classes,
+    monotone_trip,
+    support,
 )
 from warpproof.algebra.lane_fields import LaneFields, lane_fields, vectors
 from warpproof.core import Unsupported
@@ -215,7 +224,7 @@ def _undetermined(
     for a in sorted({a for p in (*polys_of(formulas), *index) for a in p.atoms()} - set(dims) - set(known)):
         atom = arena.atoms[a]
         inside = set(support(arena, atom.args, (atom.pred,) if atom.pred else ())) if atom.args else set()
-        if atom.kind == "state" or inside & set(dims) or not atom.uniform:
+        if atom.kind in ("state", "undef") or inside & set(dims) or not atom.uniform:
             out.append(a)
     return out
 

@@ -16,7 +16,14 @@ from warpproof.solve.families import merge
 from warpproof.solve.linearise import Box, Linear, Linearizer, Region, lifted_atoms
 from warpproof.solve.pieces import Body, Piece, bodies, rename_atoms
 from warpproof.solve.presburger import (
-    DEFAULT_OPERATIONS, Memo, Names, OutOfBudget, Session, map_text, readable, set_text,
+    DEFAULT_OPERATIONS,
+    Memo,
+    Names,
+    OutOfBudget,
+    Session,
+    map_text,
+    readable,
+    set_text,
 )
 from warpproof.terms import Arena, Poly, Pred
 
@@ -336,10 +343,10 @@ def _compare(sets: _Sets, firsts: Sequence[int], seconds: Sequence[int], coordin
     return combine(answers)
 
 
-def _same_launch(sets: _Sets) -> None:
-    """Coordinates are comparable: the same block dimensions everywhere, and the same grid where loops were folded in."""
+def _same_launch(sets: _Sets, pieces: Sequence[Piece]) -> None:
+    """Coordinates are comparable: the same block dimensions, and the same grid where loops were folded in."""
     items = sets.linear.bodies
-    if len({len(b.blocks) for b in items}) > 1:
+    if len({p.blocks for p in pieces}) > 1:
         raise Unsupported("integer sets", "pieces over different block dimensions")
     grids: dict[int, int] = {}
     for b in items:
@@ -374,7 +381,9 @@ def injective(
         return out
 
     def question(sets: _Sets) -> Answer:
-        _same_launch(sets)
+        _same_launch(sets, pieces)
+        if "blocks" not in chosen and any(b.strided for b in sets.linear.bodies):
+            raise Unsupported("integer sets", "loops of a grid-stride loop without its blocks")
         every = range(len(sets.linear.bodies))
         return _compare(sets, every, every, coordinates, "elements touched by two points")
 
@@ -391,7 +400,7 @@ def equal_index_same_thread(problem: Problem, reads: Sequence[Piece], writes: Se
     pieces = [*reads, *writes]
 
     def question(sets: _Sets) -> Answer:
-        _same_launch(sets)
+        _same_launch(sets, pieces)
         items = sets.linear.bodies
         sides = [[k for k, b in enumerate(items) if (_number(b) < len(reads)) == side] for side in (True, False)]
         return _compare(

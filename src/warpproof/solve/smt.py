@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import json
 import os
 import select
@@ -109,10 +110,8 @@ class SmtWorker:
         process.wait()
         for pipe in (process.stdin, process.stdout):
             if pipe is not None:
-                try:
+                with contextlib.suppress(BrokenPipeError):  # unsent input of a killed process
                     pipe.close()
-                except BrokenPipeError:  # unsent input of a killed process
-                    pass
 
 
 _SHARED: Final = SmtWorker()

@@ -8,7 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from warpproof.algebra.constraints import (
-    DERIVED, Formula, conjunction, definition, formula, lane_classes, negation, split_lanes, support,
+    DERIVED,
+    Formula,
+    conjunction,
+    definition,
+    formula,
+    lane_classes,
+    negation,
+    split_lanes,
+    support,
 )
 from warpproof.algebra.evaluation import Undefined, satisfies
 from warpproof.algebra.lane_fields import LaneFields, distinct_lanes, lane_fields, vectors

@@ -276,13 +276,25 @@ class Arena(RealArena):
         b = self.bound(self.height(body) + 1)
         if b != atom:
             rename = self.substitution({atom: Poly({(b,): 1})})
-            domain, body = rename.pred(domain), rename.real(body)
+            explicit = self._range_preds(atom, b) if domain.op != "dom" else ()
+            domain, body = self.conj((rename.pred(domain), *explicit)), rename.real(body)
         return self.real("fold", (body,), (op, b), domain)
+
+    def _range_preds(self, atom: int, b: int) -> tuple[Pred, ...]:
+        """The known range of a variable as conditions on the bound variable, which itself has no range."""
+        lo, hi = self.ranges.get(atom, (None, None))
+        v = Poly({(b,): 1})
+        return (*(() if lo is None else (self.le(lo - v),)), *(() if hi is None else (self.le(v - hi),)))
 
     def open(self, fold: Real) -> tuple[str, int, Pred, Real]:
         """(op, fresh variable, domain, body) of a fold, the bound variable replaced by a fresh one."""
         op, b = fold.data
-        fresh = self.fresh("index", f"j{len(self.atoms)}", *self.ranges.get(b, (None, None)))
+        least = [
+            -p.data.constant for p in self.conjuncts(fold.pred)
+            if p.op == "le" and p.data.symbolic() == Poly({(b,): -1}) and isinstance(p.data.constant, int)
+        ] if fold.pred is not None else []
+        lo = 0 if fold.pred is not None and fold.pred.op == "dom" else -min(least) if least else None
+        fresh = self.fresh("index", f"j{len(self.atoms)}", lo, None)
         rename = self.substitution({b: self.variable(fresh)})
         return op, fresh.id, rename.pred(fold.pred), rename.real(fold.args[0])
 

@@ -1,0 +1,212 @@
+"""One symbolic proof attempt: a kernel under a launch against a reference, as claims for the judge."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol
+
+from warpproof.algebra import Sign, Signs
+from warpproof.core import Claim, Ledger, Reason, Status, Unsupported
+from warpproof.domains import ScalarType
+from warpproof.domains.values import Float, Int, Value
+from warpproof.equivalence.outputs import Output, OutputChecker
+from warpproof.machine.setup import BufferInfo, Setup
+from warpproof.machine.symbolic import SymbolicMachine
+from warpproof.machine.trace import Access, Trace
+from warpproof.ptx import Kernel
+from warpproof.reference import Launch, SymbolicLaunch
+from warpproof.safety import RealConditions, barrier_claims, condition_claims, memory_claims, race_claims
+from warpproof.solve.facts import Facts
+from warpproof.terms import Arena, Poly, Pred, Real, const
+
+_KINDS: Final = {"f": "f", "i": "s", "u": "u", "b": "u"}
+
+
+class ReferenceArray(Protocol):
+    """A traced output of the reference."""
+
+    shape: tuple[Poly, ...]
+
+    def at(self, index: tuple[Poly, ...]) -> Real:
+        """Its element at coordinates."""
+        ...
+
+
+def element_type(dtype: str) -> ScalarType:
+    """The register type of a manifest dtype (`f32`, `bf16`, `i32`, `u8`, `bool`)."""
+    if dtype == "bool":
+        return ScalarType("u", 8)
+    if dtype.startswith("bf"):
+        return ScalarType("bf", int(dtype[2:]))
+    return ScalarType(_KINDS[dtype[0]], int(dtype[1:]))
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What one attempt has established. `figures` are counts and seconds by stage."""
+
+    claims: list[Claim] = field(default_factory=list)
+    ledger: Ledger = field(default_factory=Ledger)
+    figures: dict[str, float] = field(default_factory=dict)
+
+
+class Proof:
+    """Runs the symbolic machine and asks every question about its trace."""
+
+    def __init__(self, kernel: Kernel, launch: Launch, deadline: float) -> None:
+        self.kernel, self.launch, self.deadline = kernel, launch, deadline
+        block = launch.symbolic(Arena(1)).block
+        self.arena = Arena(block[0] * block[1] * block[2])
+        self.symbolic: SymbolicLaunch = launch.symbolic(self.arena)
+        self.outcome = Outcome()
+        self.blocks = self._blocks()
+        self.facts = Facts(self.arena, (*self.symbolic.facts, *self._block_facts()))
+        self.buffers = {n: self._buffer(n) for n in self.symbolic.buffers}
+
+    # ------------------------------------------------------------------ launch
+    def _blocks(self) -> tuple[Poly, ...]:
+        return tuple(self.arena.symbol("block", f"block.{axis}", 0, None) for axis in "xyz")
+
+    def _block_facts(self) -> list[Pred]:
+        out = []
+        for b, extent in zip(self.blocks, self.symbolic.grid, strict=True):
+            ((m, _),) = b.terms.items()
+            high = self.arena.bounds(extent)[1]
+            self.arena.restrict(m[0], 0, None if high is None else high - 1)
+            out.append(self.arena.le(b - extent + 1))
+        return out
+
+    def _block_dims(self) -> tuple[int, ...]:
+        """The block indices that range over more than one value."""
+        return tuple(
+            next(iter(b.terms))[0] for b, extent in zip(self.blocks, self.symbolic.grid, strict=True)
+            if extent.as_int() != 1
+        )
+
+    def _buffer(self, name: str) -> BufferInfo:
+        b = self.symbolic.buffers[name]
+        ty = element_type(b.dtype)
+        return BufferInfo(name, ty.kind, ty.width, b.count, b.kind != "ptr_in", b.kind != "ptr_out" or b.init_zero,
+                          b.range or (None, None), b.init_zero)
+
+    def _arguments(self) -> dict[str, Value]:
+        if len(self.kernel.params) != len(self.launch.params):
+            raise Unsupported("launch", f"the kernel has {len(self.kernel.params)} parameters, the launch describes "
+                                        f"{len(self.launch.params)}")
+        out: dict[str, Value] = {}
+        for formal, given in zip(self.kernel.params, self.launch.params, strict=True):
+            if given.kind == "ptr_null":
+                out[formal.name] = Int(64, const(0))
+            elif given.is_buffer:
+                out[formal.name] = Int(64, self.arena.symbol("base", f"global:{given.name}", 0, None))
+            elif given.name in self.symbolic.sizes:
+                out[formal.name] = Int(formal.size * 8, self.symbolic.sizes[given.name])
+            else:
+                ty = element_type(given.dtype)
+                out[formal.name] = Float(ty.kind, ty.width, self.symbolic.scalars[given.name])
+        return out
+
+    def _shared_bytes(self) -> int:
+        extra = self.arena.bounds(self.symbolic.dynamic_shared)
+        if self.symbolic.dynamic_shared.as_int() is None:
+            raise Unsupported("dynamic shared memory", "its size depends on a symbol")
+        return self.kernel.shared_size + (extra[1] or 0)
+
+    # ------------------------------------------------------------------ attempt
+    def attempt(self, outputs: Mapping[str, ReferenceArray]) -> Outcome:
+        """Claims on every property; what stops the run is one open claim."""
+        out = self.outcome
+        setup = Setup(self.symbolic.grid, self.symbolic.block, self._arguments(), self.buffers, self._shared_bytes(),
+                      self.facts.base)
+        machine = SymbolicMachine(self.kernel, self.arena, setup, out.ledger, self.facts, self.deadline)
+        began = time.monotonic()
+        try:
+            trace = machine.run()
+        except Unsupported as stuck:
+            place = machine.where() if self.kernel.code else ""
+            text = "the kernel can be executed for all sizes at once"
+            out.claims.append(Claim("conditions", text, Status.OPEN, place=place, reason=_reason(stuck), hint=str(stuck)))
+            return out
+        out.figures.update(steps=trace.steps, terms=len(self.arena.reals), execute_s=time.monotonic() - began)
+        self._questions(machine, trace, outputs)
+        return out
+
+    def _questions(self, machine: SymbolicMachine, trace: Trace, outputs: Mapping[str, ReferenceArray]) -> None:
+        out, where = self.outcome, machine.where
+        checker = OutputChecker(self.arena, self.facts, machine.dom, self._block_dims(), where)
+        shapes = {n: b.shape for n, b in self.symbolic.buffers.items()}
+        stages: dict[str, Any] = {
+            "equivalence_s": lambda: self._outputs(checker, trace, outputs),
+            "conditions_s": lambda: condition_claims(
+                self.arena, self.facts, trace, self._conditions(checker, outputs), where),
+            "memory_s": lambda: memory_claims(self.arena, self.facts, trace, self.buffers, shapes, where),
+            "races_s": lambda: race_claims(
+                self.arena, self.facts, trace, self.buffers, self._block_dims(), self._splitter(checker), where),
+            "barriers_s": lambda: barrier_claims(self.arena, self.facts, trace, where),
+        }
+        for name, stage in stages.items():
+            began = time.monotonic()
+            if began > self.deadline:
+                out.claims.append(Claim("conditions", "the proof ends in time", Status.OPEN, reason=Reason.TIMEOUT))
+                return
+            out.claims += stage()
+            out.figures[name] = time.monotonic() - began
+
+    def _splitter(self, checker: OutputChecker) -> Any:
+        def split(a: Access) -> tuple[Poly, ...]:
+            return checker.locate(a, self.symbolic.buffers[a.buffer].shape).index
+
+        return split
+
+    def _outputs(self, checker: OutputChecker, trace: Trace, outputs: Mapping[str, ReferenceArray]) -> list[Claim]:
+        claims: list[Claim] = []
+        for name, array in outputs.items():
+            buffer = self.symbolic.buffers[name]
+            if not buffer.contiguous:
+                raise Unsupported("output", f"{name} has strides that leave gaps")
+            stores = [a for a in trace.accesses if a.kind == "store" and a.buffer == name]
+            output = Output(name, tuple(buffer.shape), element_type(buffer.dtype), array.at)
+            claims += checker.check(output, stores)
+        return claims
+
+    def _conditions(self, checker: OutputChecker, outputs: Mapping[str, ReferenceArray]) -> RealConditions:
+        signs = {}
+        for f in self.symbolic.float_facts:
+            if f.op in (">", ">=") and f.value >= 0:
+                strict = f.op == ">" or f.value > 0
+                signs[f.name] = Sign.POSITIVE if strict else Sign.NONNEGATIVE
+        canonical = checker.normal.canonical
+
+        def rewrite(x: Real, path: Pred) -> list[Real]:
+            found = []
+            for _, rewriter in checker.rewriters:
+                y = rewriter.rewrite(x, path)
+                if y is not x and y not in found:
+                    found.append(y)
+            return found
+
+        return RealConditions(self.arena, self.facts, Signs(self.arena, signs), rewrite, canonical,
+                              frozenset(self._divisors(checker)), self.outcome.ledger)
+
+    def _divisors(self, checker: OutputChecker) -> set[Real]:
+        """The canonical divisors of the reference at the coordinates that were compared."""
+        out: set[Real] = set()
+        seen: set[int] = set()
+        stack = [r.reference for _, r in checker.rewriters]
+        while stack:
+            x = stack.pop()
+            if x.id in seen:
+                continue
+            seen.add(x.id)
+            if x.op == "div":
+                out.add(checker.normal.canonical(x.args[1]))
+            stack.extend(x.args)
+        return out
+
+
+def _reason(stuck: Unsupported) -> Reason:
+    if "out of time" in stuck.why:
+        return Reason.TIMEOUT
+    return Reason.LOOP if stuck.form == "loop" else Reason.UNSUPPORTED

@@ -1,0 +1,57 @@
+"""Verdicts from claims. This module alone makes PROVED, and only from claims that were all shown.
+
+A property is PROVED when it has claims and all are shown, and every condition of the run is shown as well; equivalence
+only together with memory, races and barriers. A broken claim is not a refutation: only a replayed run refutes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from warpproof.core import Claim, Reason, Status, Verdict
+from warpproof.judge.result import REQUIRED, Evidence, PropertyResult
+
+_SAFETY = ("memory", "races", "barriers")
+
+
+def judge(claims: Sequence[Claim], scope: str, refuted: Mapping[str, str] | None = None) -> dict[str, PropertyResult | None]:
+    """The verdict on every property. `refuted` maps properties that a replayed run contradicts to what it showed."""
+    refuted = refuted or {}
+    conditions = [c for c in claims if c.property == "conditions"]
+    out: dict[str, PropertyResult | None] = {}
+    for name in (*_SAFETY, "equivalence"):
+        own = [c for c in claims if c.property == name]
+        if name in refuted:
+            out[name] = PropertyResult(Verdict.REFUTED, None, refuted[name], "", _evidence(own))
+        else:
+            out[name] = _decide(name, own, conditions, out, scope)
+    return {**{name: out[name] for name in REQUIRED}, "numerics": None}
+
+
+def _decide(
+    name: str, own: Sequence[Claim], conditions: Sequence[Claim], others: Mapping[str, PropertyResult | None], scope: str
+) -> PropertyResult:
+    pending = [c for c in (*own, *conditions) if c.status is not Status.SHOWN]
+    if pending or not own:
+        worst = next((c for c in own if c.status is not Status.SHOWN), pending[0] if pending else None)
+        if worst is None:
+            return PropertyResult(Verdict.INCONCLUSIVE, Reason.UNPROVED, "nothing was established", scope)
+        return PropertyResult(Verdict.INCONCLUSIVE, worst.reason, _detail(worst, len(pending)), scope, _evidence(own))
+    if name == "equivalence":
+        held = [n for n in _SAFETY if (r := others.get(n)) is None or r.verdict is not Verdict.PROVED]
+        if held:
+            return PropertyResult(Verdict.INCONCLUSIVE, Reason.GATED, f"values agree, but not without {', '.join(held)}",
+                                  scope, _evidence(own))
+    return PropertyResult(Verdict.PROVED, None, "", scope, _evidence((*own, *conditions)))
+
+
+def _detail(c: Claim, pending: int) -> str:
+    more = f" (and {pending - 1} more)" if pending > 1 else ""
+    at = f" at {c.place}" if c.place else ""
+    why = f": {c.hint}" if c.hint else ""
+    return f"not shown: {c.text}{at}{why}{more}"
+
+
+def _evidence(claims: Sequence[Claim]) -> tuple[Evidence, ...]:
+    return tuple(Evidence(c.kind or "none", c.text, {"place": c.place, **c.data}) for c in claims
+                 if c.status is Status.SHOWN)
