@@ -1,4 +1,4 @@
-"""Positivity certificates: typical goals of index arithmetic, wrong variants, and random systems against enumeration."""
+"""Positivity certificates: typical goals of index arithmetic, wrong variants, random systems against enumeration."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
 from warpproof.algebra.constraints import DERIVED, support
 from warpproof.algebra.evaluation import Undefined, evaluate, satisfies
 from warpproof.algebra.positivity import Certificate, check, prove_le

@@ -45,11 +45,12 @@ def launch(grid: tuple[int, ...], block: tuple[int, ...], args: list[Any], *buff
     """A launch; a string argument points to the buffer of that name."""
     raw = tuple(Pointer(a) if isinstance(a, str) else a for a in args)
     shape = (*grid, 1, 1)[:3], (*block, 1, 1)[:3]
-    return ConcreteLaunch(shape[0], shape[1], shared, raw, {b.name: b for b in buffers}, **more)  # type: ignore[arg-type]
+    named = {b.name: b for b in buffers}
+    return ConcreteLaunch(shape[0], shape[1], shared, raw, named, **more)  # type: ignore[arg-type]
 
 
 def written(*lines: str, params: int = 1, declared: str = "", before: str = "", target: str = "sm_80") -> Kernel:
-    """A kernel `k` with 64-bit pointer parameters p0, p1, …, loaded into %a0, %a1, …; %t is tid.x, %r<40> and so on."""
+    """A kernel `k` with pointer parameters p0, p1, …, loaded into %a0, %a1, …; %t is tid.x; %r<40> and so on."""
     formal = ", ".join(f".param .u64 p{i}" for i in range(params))
     loads = "\n".join(f"ld.param.u64 %a{i}, [p{i}];" for i in range(params))
     body = "\n".join(lines)
@@ -129,7 +130,8 @@ def matmul_tiled(file: str = "matmul-tiled", m: int = 18, n: int = 21, k: int = 
     a, b, bias = _normal(m, k), _normal(k, n), _normal(n)
     grid = (-(-n // 16), -(-m // 16))
     args = ["A", "B", "bias", "C", i32(m), i32(n), i32(k)]
-    return Case(file, launch(grid, (16, 16), args, given("A", a), given("B", b), given("bias", bias), output("C", m * n)),
+    buffers = given("A", a), given("B", b), given("bias", bias), output("C", m * n)
+    return Case(file, launch(grid, (16, 16), args, *buffers),
                 {"C": a.astype(np.float64) @ b + bias})
 
 
@@ -161,24 +163,26 @@ def named(file: str = "named-barriers", rows: int = 2, tiles: int = 5) -> Case:
 def dot(file: str = "dot-lastblock", n: int = 900, blocks: int = 4) -> Case:
     x, y = _normal(n), _normal(n, 1).ravel()
     counter = np.zeros(1, np.uint32)
-    return Case(file, launch((blocks,), (64,), ["x", "y", "partial", "arrived", "out", i32(n)], given("x", x), given("y", y),
-                             output("partial", blocks), updated("arrived", counter), output("out", 1)),
+    args = ["x", "y", "partial", "arrived", "out", i32(n)]
+    return Case(file, launch((blocks,), (64,), args, given("x", x), given("y", y), output("partial", blocks),
+                             updated("arrived", counter), output("out", 1)),
                 {"out": np.array([x.astype(np.float64) @ y]), "arrived": counter}, {"arrived": np.uint32})
 
 
 def handoff(file: str = "flag-handoff", pairs: int = 2) -> Case:
     x = _normal(pairs, 64)
     zeros = np.zeros(pairs, np.uint32)
-    return Case(file, launch((2 * pairs,), (64,), ["x", "buf", "ready", "ticket", "y"], given("x", x), output("buf", x.size),
-                             updated("ready", zeros), updated("ticket", zeros[:1]), output("y", x.size)),
+    args = ["x", "buf", "ready", "ticket", "y"]
+    return Case(file, launch((2 * pairs,), (64,), args, given("x", x), output("buf", x.size), updated("ready", zeros),
+                             updated("ticket", zeros[:1]), output("y", x.size)),
                 {"y": (x.astype(np.float64) ** 2)[:, ::-1]})
 
 
 def spinlock(file: str = "spinlock", n: int = 120, blocks: int = 3) -> Case:
     x = _normal(n)
     lock, moments = np.zeros(1, np.uint32), np.zeros(2, np.float32)
-    return Case(file, launch((blocks,), (32,), ["x", "moments", "lock", i32(n)], given("x", x), updated("moments", moments),
-                             updated("lock", lock)),
+    args = ["x", "moments", "lock", i32(n)]
+    return Case(file, launch((blocks,), (32,), args, given("x", x), updated("moments", moments), updated("lock", lock)),
                 {"moments": np.array([x.sum(dtype=np.float64), (x.astype(np.float64) ** 2).sum()]), "lock": lock},
                 {"lock": np.uint32})
 
@@ -223,7 +227,8 @@ def pipelined(file: str = "triton-matmul-sm80", m: int = 48, n: int = 32, k: int
 
 
 GOOD: dict[str, Callable[[], Case]] = {
-    "vadd": vadd, "saxpy": saxpy, "transpose-pad": transpose, "matmul-tiled": matmul_tiled, "matmul-naive": matmul_naive,
+    "vadd": vadd, "saxpy": saxpy, "transpose-pad": transpose, "matmul-tiled": matmul_tiled,
+    "matmul-naive": matmul_naive,
     "center-tree": center, "rowsum-shfl": row_sum, "named-barriers": named, "dot-lastblock": dot,
     "flag-handoff": handoff, "spinlock": spinlock, "warp-mirror": mirror, "splitk-atomic": split_k,
     "softmax-online": softmax, "sgemm-prefetch": prefetch, "mma-ldmatrix": tensor, "triton-matmul-sm80": pipelined,

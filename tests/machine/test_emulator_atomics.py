@@ -11,43 +11,45 @@ from warpproof.machine import SCHEDULES
 T = np.arange(40, dtype=np.int64)
 
 
-def _after(op: str, ty: str, start: int | float, dtype: type, value: str = "%t", more: str = "") -> tuple[object, object]:
+def _after(op: str, ty: str, start: float, dtype: type, value: str = "%t", more: str = "") -> object:
     register = {"f32": "%f1", "f64": "%g1"}.get(ty, "%r1" if ty.endswith("32") else "%d1")
     kernel = written(f"{more} atom.global.{op}.{ty} {register}, [%a0], {value}; ret;")
     outcome = run(kernel, 40, updated("cell", np.array([start, 0], dtype)))
     assert outcome.findings == ()
-    return outcome.buffers["cell"].array(dtype)[0], outcome
+    return outcome.buffers["cell"].array(dtype)[0]
 
 
 @pytest.mark.parametrize(("op", "ty", "start", "dtype", "expected"), [
     ("add", "u32", 7, np.uint32, 7 + int(T.sum())), ("min", "s32", 17, np.int32, 0), ("max", "s32", -3, np.int32, 39),
-    ("max", "u32", 0xFFFFFF00, np.uint32, 0xFFFFFF00), ("and", "b32", 0xFF, np.uint32, 0), ("or", "b32", 0, np.uint32, 63),
+    ("max", "u32", 0xFFFFFF00, np.uint32, 0xFFFFFF00), ("and", "b32", 0xFF, np.uint32, 0),
+    ("or", "b32", 0, np.uint32, 63),
     ("xor", "b32", 1, np.uint32, 1 ^ int(np.bitwise_xor.reduce(T))), ("exch", "b32", 5, np.uint32, 39),
 ])
 def test_contended_operations(op: str, ty: str, start: int, dtype: type, expected: int) -> None:
-    assert _after(op, ty, start, dtype)[0] == expected
+    assert _after(op, ty, start, dtype) == expected
 
 
 def test_inc_and_dec_wrap() -> None:
-    assert _after("inc", "u32", 0, np.uint32, "6")[0] == 40 % 7
-    assert _after("dec", "u32", 3, np.uint32, "6")[0] == (3 - 40) % 7
-    assert _after("dec", "u32", 9, np.uint32, "6")[0] == (6 - 39) % 7  # 9 > 6 becomes 6 first
+    assert _after("inc", "u32", 0, np.uint32, "6") == 40 % 7
+    assert _after("dec", "u32", 3, np.uint32, "6") == (3 - 40) % 7
+    assert _after("dec", "u32", 9, np.uint32, "6") == (6 - 39) % 7  # 9 > 6 becomes 6 first
 
 
 def test_wide_and_float_additions_are_sequential_in_lane_order() -> None:
-    value, _ = _after("add", "u64", 2**40, np.uint64, "%d2", "cvt.u64.u32 %d2, %t;")
+    value = _after("add", "u64", 2**40, np.uint64, "%d2", "cvt.u64.u32 %d2, %t;")
     assert value == 2**40 + T.sum()
     total = np.float32(0.1)
     for t in T:
         total = np.float32(total + np.float32(t) * np.float32(0.3))
-    value, _ = _after("add", "f32", 0.1, np.float32, "%f2", "cvt.rn.f32.u32 %f2, %t; mul.rn.f32 %f2, %f2, 0f3E99999A;")
+    value = _after("add", "f32", 0.1, np.float32, "%f2", "cvt.rn.f32.u32 %f2, %t; mul.rn.f32 %f2, %f2, 0f3E99999A;")
     assert value == total
 
 
 def test_float_addition_flushes_subnormals_in_global_memory_only() -> None:
     one = np.array([1, 0], np.uint32)
     kernel = written("mov.b32 %f1, 0f00000001; atom.global.add.f32 %f2, [%a0], %f1; st.shared.f32 [cell], %f1;",
-                     "atom.shared.add.f32 %f2, [cell], %f1; ld.shared.f32 %f3, [cell]; st.global.f32 [%a0+4], %f3; ret;",
+                     "atom.shared.add.f32 %f2, [cell], %f1; ld.shared.f32 %f3, [cell];",
+                     "st.global.f32 [%a0+4], %f3; ret;",
                      declared=".shared .align 4 .f32 cell;")
     assert run(kernel, 1, updated("cell", one)).buffers["cell"].array(np.uint32).tolist() == [0, 2]
 
@@ -82,14 +84,14 @@ def test_compare_and_swap_succeeds_once() -> None:
     ("st.volatile.global.u32 [%a0], %t;", "ld.volatile.global.u32 %r1, [%a0];", set()),
     ("st.relaxed.cta.global.u32 [%a0], %t;", "ld.relaxed.cta.global.u32 %r1, [%a0];", set()),
     ("st.global.u32 [%a0], %t;", "st.global.u32 [%a0], %t;", {"race"}),
-    ("st.global.u32 [%a0], 7;".replace("7", "%r9"), "st.global.u32 [%a0], %r9;", {"race-same-value"}),
+    ("st.global.u32 [%a0], %r9;", "st.global.u32 [%a0], %r9;", {"race-same-value"}),
     ("ld.global.u32 %r1, [%a0];", "ld.global.u32 %r1, [%a0];", set()),
     ("st.global.u8 [%a0], %t;", "st.global.u8 [%a0+1], %t;", set()),
     ("st.global.u8 [%a0+3], %t;", "ld.global.u32 %r1, [%a0];", {"race"}),
 ])
 def test_what_races_between_two_threads(first: str, second: str, kinds: set[str]) -> None:
-    kernel = written("mov.u32 %r9, 7; setp.eq.u32 %p1, %t, 0; setp.eq.u32 %p2, %t, 1;", f"@%p1 {first}", f"@%p2 {second}",
-                     "ret;")
+    kernel = written("mov.u32 %r9, 7; setp.eq.u32 %p1, %t, 0; setp.eq.u32 %p2, %t, 1;", f"@%p1 {first}",
+                     f"@%p2 {second}", "ret;")
     for schedule in SCHEDULES:
         outcome = run(kernel, 2, updated("cell", np.zeros(2, np.uint32)), schedule=schedule)
         assert outcome.kinds() == kinds

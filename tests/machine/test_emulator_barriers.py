@@ -20,7 +20,8 @@ def read_from(distance: int, threads: int = 64) -> str:
 @pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize(("barrier", "distance", "race"), [
     ("bar.sync 0;", 37, False), ("barrier.sync 3;", 37, False), ("bar.sync 1, 64;", 37, False),
-    ("bar.warp.sync -1;", 37, True), ("", 37, True), ("membar.cta;", 37, True), ("vote.sync.all.pred %p1, 1, -1;", 1, True),
+    ("bar.warp.sync -1;", 37, True), ("", 37, True), ("membar.cta;", 37, True),
+    ("vote.sync.all.pred %p1, 1, -1;", 1, True),
 ])
 def test_what_orders_a_write_and_a_read(barrier: str, distance: int, race: bool, schedule: str) -> None:
     kernel = written(WRITE, barrier, read_from(distance), store_at_thread("%r5"), "ret;", declared=SHARED)
@@ -57,7 +58,8 @@ def test_arrive_orders_only_what_came_before_it(schedule: str) -> None:
 
 def test_reductions() -> None:
     kernel = written(
-        "setp.lt.u32 %p1, %t, 50; bar.red.popc.u32 %r1, 0, %p1; bar.red.and.pred %p2, 0, %p1; bar.red.or.pred %p3, 0, %p1;",
+        "setp.lt.u32 %p1, %t, 50; bar.red.popc.u32 %r1, 0, %p1; bar.red.and.pred %p2, 0, %p1;",
+        "bar.red.or.pred %p3, 0, %p1;",
         "selp.u32 %r2, 1000, 0, %p2; selp.u32 %r3, 2000, 0, %p3; add.u32 %r1, %r1, %r2; add.u32 %r1, %r1, %r3;",
         "bar.red.popc.u32 %r4, 0, !%p1; add.u32 %r1, %r1, %r4;", store_at_thread("%r1"), "ret;")
     for schedule in SCHEDULES:
@@ -68,7 +70,8 @@ def test_reductions() -> None:
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_barrier_in_a_divergent_branch(schedule: str) -> None:
-    kernel = written("setp.lt.u32 %p1, %t, 16; @%p1 bra first; bar.sync 0; bra done;", "first: bar.sync 0;", "done: ret;")
+    kernel = written("setp.lt.u32 %p1, %t, 16; @%p1 bra first; bar.sync 0; bra done;", "first: bar.sync 0;",
+                     "done: ret;")
     outcome = run(kernel, 32, output("out", 1), schedule=schedule)
     assert outcome.kinds() == {"barrier-divergence"}
     assert outcome.completed
@@ -78,7 +81,8 @@ def test_barrier_in_a_divergent_branch(schedule: str) -> None:
 
 
 def test_warps_at_different_instructions_of_one_barrier() -> None:
-    kernel = written("setp.lt.u32 %p1, %t, 32; @%p1 bra first; bar.sync 0; bra done;", "first: bar.sync 0;", "done: ret;")
+    kernel = written("setp.lt.u32 %p1, %t, 32; @%p1 bra first; bar.sync 0; bra done;", "first: bar.sync 0;",
+                     "done: ret;")
     assert run(kernel, 64, output("out", 1)).kinds() == {"barrier-mismatch"}
     named = written("setp.lt.u32 %p1, %t, 32; @%p1 bra first; bar.sync 1, 64; bra done;", "first: bar.sync 1, 64;",
                     "done: ret;")

@@ -7,7 +7,7 @@ import pytest
 from emulator_cases import output, run, store_at_thread, written
 
 from warpproof.core import Unsupported
-from warpproof.machine import SCHEDULES
+from warpproof.machine import SCHEDULES, Outcome
 
 FUNCTIONS = """
 .func (.param .b32 result) scaled(.param .b32 a, .param .align 8 .b8 pair[8])
@@ -38,8 +38,8 @@ ret;
 """
 
 
-def _u32(outcome: object) -> np.ndarray:
-    return outcome.buffers["out"].array(np.uint32)  # type: ignore[attr-defined, no-any-return]
+def _u32(outcome: Outcome) -> np.ndarray:
+    return outcome.buffers["out"].array(np.uint32)
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
@@ -79,7 +79,8 @@ def test_indirect_call_selects_by_address() -> None:
 
 
 def test_call_to_a_data_address_is_reported() -> None:
-    kernel = written("list: .calltargets twice;", "mov.u64 %d1, %a0; call (%r1), %d1, (%t), list; ret;", before=FUNCTIONS)
+    kernel = written("list: .calltargets twice;", "mov.u64 %d1, %a0; call (%r1), %d1, (%t), list; ret;",
+                     before=FUNCTIONS)
     outcome = run(kernel, 32, output("out", 32))
     assert outcome.kinds() == {"undefined-branch"}
     assert not outcome.completed

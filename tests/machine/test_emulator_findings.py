@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from emulator_cases import (
+    Case,
     center,
     compiled,
     dot,
@@ -26,8 +27,8 @@ from emulator_cases import (
 from warpproof.machine import SCHEDULES, Buffer, Outcome, emulate
 
 
-def _run(case: object, schedule: str = "min-pc", seed: int = 0) -> Outcome:
-    return emulate(compiled(case.file), case.launch, schedule=schedule, seed=seed)  # type: ignore[attr-defined]
+def _run(case: Case, schedule: str = "min-pc", seed: int = 0) -> Outcome:
+    return emulate(compiled(case.file), case.launch, schedule=schedule, seed=seed)
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
@@ -39,7 +40,7 @@ def _run(case: object, schedule: str = "min-pc", seed: int = 0) -> Outcome:
     (matmul_tiled("matmul-tiled-uninit-bad", 16, 16, 8), "uninitialised-read"), (vadd("vadd-bad"), "out-of-bounds"),
     (matmul_naive("matmul-naive-bad", 45, 7, 13), "out-of-bounds"), (center("center-tree-bad"), "exited-at-barrier"),
 ])
-def test_fault_is_found_under_every_schedule(case: object, kind: str, schedule: str) -> None:
+def test_fault_is_found_under_every_schedule(case: Case, kind: str, schedule: str) -> None:
     assert kind in _run(case, schedule, 7).kinds()
 
 
@@ -72,6 +73,18 @@ def test_out_of_bounds_names_buffer_offset_and_thread() -> None:
     assert {f.buffer for f in outcome.findings} == {"a", "b", "c"}
     np.testing.assert_array_equal(outcome.buffers["c"].array(np.float32),
                                   vadd(n=700).expected["c"].astype(np.float32))
+
+
+def test_stores_of_one_value_by_many_threads_are_told_apart() -> None:
+    x = np.random.default_rng(1).standard_normal((3, 9)).astype(np.float32)
+    args = ["x", "y", i32(9), i32(9), bytes(8), bytes(8)]
+    kernel = compiled("triton-softmax")
+    wanted = launch((3,), (128,), args, Buffer("x", x.nbytes, False, x), output("y", x.size), shared=16)
+    outcome = emulate(kernel, wanted)
+    assert outcome.kinds() == {"race-same-value"}
+    e = np.exp(x.astype(np.float64) - x.max(axis=1, keepdims=True))
+    np.testing.assert_allclose(outcome.buffers["y"].array(np.float32).reshape(3, 9), e / e.sum(axis=1, keepdims=True),
+                               rtol=1e-5)
 
 
 def test_race_between_ctas_names_both() -> None:

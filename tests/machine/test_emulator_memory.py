@@ -7,11 +7,11 @@ import pytest
 from emulator_cases import given, output, run, store_at_thread, updated, written
 
 from warpproof.core import InputError
-from warpproof.machine import Buffer, ConcreteLaunch, Pointer, Region, emulate
+from warpproof.machine import Buffer, ConcreteLaunch, Outcome, Pointer, Region, emulate
 
 
-def _u32(outcome: object, name: str = "out") -> np.ndarray:
-    return outcome.buffers[name].array(np.uint32)  # type: ignore[attr-defined, no-any-return]
+def _u32(outcome: Outcome, name: str = "out") -> np.ndarray:
+    return outcome.buffers[name].array(np.uint32)
 
 
 def test_generic_addresses_reach_every_space() -> None:
@@ -69,7 +69,8 @@ def test_vectors_and_narrow_types_extend_by_sign() -> None:
     ("ld.global.u32 %r1, [%a0+-4];", "out-of-bounds"), ("ld.global.v2.u32 {%r1, %r2}, [%a0+56];", "fine"),
     ("ld.global.v2.u32 {%r1, %r2}, [%a0+64];", "out-of-bounds"), ("st.global.u32 [%a0], %t;", "write-to-input"),
     ("atom.global.add.u32 %r1, [%a0], 1;", "write-to-input"), ("ld.shared.u32 %r1, [%r9];", "out-of-bounds"),
-    ("mov.u64 %d1, 0; ld.u32 %r1, [%d1];", "out-of-bounds"), ("mov.u64 %d1, 0; st.global.u32 [%d1], %t;", "out-of-bounds"),
+    ("mov.u64 %d1, 0; ld.u32 %r1, [%d1];", "out-of-bounds"),
+    ("mov.u64 %d1, 0; st.global.u32 [%d1], %t;", "out-of-bounds"),
 ])
 def test_faulting_accesses(access: str, kind: str) -> None:
     outcome = run(written("mov.u32 %r9, 0;", access, "ret;"), 1, given("in", np.zeros(16, np.uint32)))
@@ -109,8 +110,8 @@ def test_carry_chain_adds_128_bits() -> None:
 
 
 def test_special_registers() -> None:
-    names = ["%tid.y", "%ntid.x", "%ctaid.x", "%nctaid.x", "%laneid", "%warpid", "%nwarpid", "%lanemask_lt", "%lanemask_ge",
-             "%tid.z"]
+    names = ["%tid.y", "%ntid.x", "%ctaid.x", "%nctaid.x", "%laneid", "%warpid", "%nwarpid", "%lanemask_lt",
+             "%lanemask_ge", "%tid.z"]
     lines = [f"mov.u32 %r{i}, {name}; st.global.u32 [%d2+{4 * i}], %r{i};" for i, name in enumerate(names, 1)]
     kernel = written(
         "mov.u32 %r20, %tid.y; mov.u32 %r21, %ntid.x; mad.lo.u32 %r20, %r20, %r21, %t; mov.u32 %r22, %ctaid.x;",
@@ -123,7 +124,8 @@ def test_special_registers() -> None:
     lane = thread % 32
     for cta in range(2):
         rows = table[cta].T
-        expected = [thread // 10, 10, cta, 2, lane, thread // 32, 3, (1 << lane) - 1, 0xFFFFFFFF & ~((1 << lane) - 1), 0]
+        below = (1 << lane) - 1
+        expected = [thread // 10, 10, cta, 2, lane, thread // 32, 3, below, 0xFFFFFFFF & ~below, 0]
         for got, want in zip(rows, expected, strict=True):
             np.testing.assert_array_equal(got, np.broadcast_to(want, 70))
 

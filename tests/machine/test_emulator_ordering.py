@@ -31,7 +31,8 @@ ACQUIRE = "ld.acquire.gpu.global.u32 %r3, [%a1];|"
 @pytest.mark.parametrize(("release", "acquire"), [
     (RELEASE, ACQUIRE),
     ("membar.gl; st.relaxed.gpu.global.u32 [%a1], %r8;", "ld.relaxed.gpu.global.u32 %r3, [%a1];|fence.acq_rel.gpu;"),
-    ("fence.acq_rel.gpu; red.relaxed.gpu.global.add.u32 [%a1], 1;", "atom.relaxed.gpu.global.or.b32 %r3, [%a1], 0;|membar.gl;"),
+    ("fence.acq_rel.gpu; red.relaxed.gpu.global.add.u32 [%a1], 1;",
+     "atom.relaxed.gpu.global.or.b32 %r3, [%a1], 0;|membar.gl;"),
     ("membar.gl; st.volatile.global.u32 [%a1], %r8;", "ld.volatile.global.u32 %r3, [%a1];|membar.gl;"),
     ("atom.release.gpu.global.exch.b32 %r5, [%a1], %r8;", "atom.acquire.gpu.global.cas.b32 %r3, [%a1], 1, 1;|"),
     (RELEASE, "ld.relaxed.gpu.global.u32 %r3, [%a1];|membar.sys;"),
@@ -46,7 +47,7 @@ def test_patterns_that_order(release: str, acquire: str, schedule: str) -> None:
     ("st.release.cta.global.u32 [%a1], %r8;", ACQUIRE),  # the scope does not reach
     (RELEASE, "ld.acquire.cta.global.u32 %r3, [%a1];|"),
     ("membar.cta; st.relaxed.gpu.global.u32 [%a1], %r8;", ACQUIRE),
-    (RELEASE, "membar.gl; ld.relaxed.gpu.global.u32 %r3, [%a1];|"),  # the fence comes before the read that sees the flag
+    (RELEASE, "membar.gl; ld.relaxed.gpu.global.u32 %r3, [%a1];|"),  # the fence comes before the read
     ("st.relaxed.gpu.global.u32 [%a1], %r8; membar.gl;", ACQUIRE),  # and here after the write
     ("membar.gl; st.global.u32 [%a1], %r8;", "ld.global.u32 %r3, [%a1];|membar.gl;"),  # a weak flag
 ])
@@ -74,8 +75,8 @@ def test_order_is_handed_on() -> None:
 
 def test_barrier_shares_what_one_thread_acquired() -> None:
     body = (
-        "mov.u32 %r1, %ctaid.x; mov.u32 %r8, 1; setp.ne.u32 %p1, %r1, 0; setp.ne.u32 %p3, %t, 0; mul.wide.u32 %d1, %t, 4;"
-        " add.s64 %d2, %a0, %d1; @%p1 bra consumer; st.global.u32 [%d2], %t; bar.sync 0;"
+        "mov.u32 %r1, %ctaid.x; mov.u32 %r8, 1; setp.ne.u32 %p1, %r1, 0; setp.ne.u32 %p3, %t, 0; "
+        "mul.wide.u32 %d1, %t, 4; add.s64 %d2, %a0, %d1; @%p1 bra consumer; st.global.u32 [%d2], %t; bar.sync 0;"
         " @!%p3 st.release.gpu.global.u32 [%a1], %r8; ret;",
         "consumer: @%p3 bra meet;",
         "wait: ld.acquire.gpu.global.u32 %r3, [%a1]; setp.eq.u32 %p2, %r3, 0; @%p2 bra wait;",

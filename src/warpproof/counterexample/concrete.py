@@ -23,6 +23,7 @@ STORAGE: Final[dict[str, Any]] = {
 }
 # What rounding in the format explains, relative to the largest value of the output: for `run`, not for verdicts.
 TOLERANCE: Final = {"f64": 1e-9, "f32": 1e-4, "f16": 2e-2, "bf16": 5e-2}
+SMALLEST_SCALE: Final = 1e-3  # outputs that should all be zero are judged against this
 MAX_ELEMENTS: Final = 1 << 24
 _ATTEMPTS: Final = 40
 
@@ -187,19 +188,26 @@ def expected_outputs(call: Call, reference: Reference) -> dict[str, Array]:
     return {p.name: np.asarray(found[p.name]) for p in call.launch.outputs}
 
 
-def compare(call: Call, outcome: Outcome, expected: Mapping[str, Array]) -> tuple[Difference, ...]:
-    """Every compared output of the run against what the reference says, elements beyond the tolerance counted."""
+def compare(
+    call: Call, outcome: Outcome, expected: Mapping[str, Array], tolerance: Mapping[str, float] = TOLERANCE,
+) -> tuple[Difference, ...]:
+    """Every compared output of the run against what the reference says, elements beyond the tolerance counted.
+
+    `tolerance` is by element type, relative to the largest reference value of the output.
+    """
     scalars = {p.name: _judged(call, p.name) for p in call.launch.params if p.kind == "scalar"}
     shape = call.launch.concrete(call.sizes, scalars)
-    return tuple(_compare(p, outcome, expected[p.name], offsets(shape.shapes[p.name], shape.strides[p.name]))
-                 for p in call.launch.outputs)
+    return tuple(
+        _compare(p, outcome, expected[p.name], offsets(shape.shapes[p.name], shape.strides[p.name]), tolerance)
+        for p in call.launch.outputs)
 
 
-def _compare(p: Param, outcome: Outcome, expected: Array, at: npt.NDArray[np.int64]) -> Difference:
+def _compare(p: Param, outcome: Outcome, expected: Array, at: npt.NDArray[np.int64],
+             tolerance: Mapping[str, float]) -> Difference:
     region, size = outcome.buffers[p.name], element_width(p.dtype) // 8
     stored = np.frombuffer(region.content().tobytes(), STORAGE[p.dtype])[at]
     written = region.written().reshape(-1, size).all(axis=1)[at]
-    differs, gap = _mismatches(as_numbers(stored, p.dtype), expected, p.dtype)
+    differs, gap = _mismatches(as_numbers(stored, p.dtype), expected, tolerance.get(p.dtype))
     wrong = np.asarray(np.logical_or(differs, ~written))
     count = int(wrong.sum())
     if count == 0:
@@ -211,9 +219,9 @@ def _compare(p: Param, outcome: Outcome, expected: Array, at: npt.NDArray[np.int
                       expected[index].item(), bits, float(gap.max(initial=0.0)))
 
 
-def _mismatches(actual: Array, expected: Array, dtype: str) -> tuple[Array, npt.NDArray[np.float64]]:
-    """Which elements differ beyond the tolerance, and by how much each differs."""
-    if dtype not in TOLERANCE:
+def _mismatches(actual: Array, expected: Array, tolerance: float | None) -> tuple[Array, npt.NDArray[np.float64]]:
+    """Which elements differ beyond the tolerance (None: at all), and by how much each differs."""
+    if tolerance is None:
         return actual != expected, np.abs(actual.astype(np.float64) - expected.astype(np.float64))
     wanted = expected.astype(np.float64)
     with np.errstate(all="ignore"):
@@ -221,4 +229,4 @@ def _mismatches(actual: Array, expected: Array, dtype: str) -> tuple[Array, npt.
         same = (actual == wanted) | (np.isnan(actual) & np.isnan(wanted))
     gap = np.where(same, 0.0, np.where(np.isfinite(gap), gap, np.inf))
     finite = np.abs(wanted[np.isfinite(wanted)])
-    return gap > TOLERANCE[dtype] * max(1.0, float(finite.max(initial=0.0))), gap
+    return gap > tolerance * max(SMALLEST_SCALE, float(finite.max(initial=0.0))), gap

@@ -48,10 +48,21 @@ class Matcher:
         self.arena, self.normal, self.facts = arena, normal, facts
         self.log: list[dict[str, object]] = []
         self.why = ""
+        self._memo: dict[tuple[int, int, int], Real | None] = {}
 
     # ------------------------------------------------------------------ entry
     def match(self, x: Real, fold: Real, path: Pred) -> Real | None:
         """`fold`, plus what x adds to it, when shown equal to x in every lane where `path` holds; else None."""
+        everywhere = self.arena.true
+        for where in (everywhere, path) if path is not everywhere else (path,):
+            key = (x.id, fold.id, where.id)
+            if key not in self._memo:
+                self._memo[key] = self._attempt(x, fold, where)
+            if self._memo[key] is not None:
+                return self._memo[key]
+        return None
+
+    def _attempt(self, x: Real, fold: Real, path: Pred) -> Real | None:
         op = fold.data[0]
         try:
             if crosses_lanes(x, op):
@@ -110,13 +121,20 @@ class Matcher:
         local = a.permutation_map(here).pred(a.conj(p for p in a.conjuncts(path) if a.mask_of(p) is None))
         opened = open_fold(a, at_lead)
         pieces = []
-        for part in parts:
+        for part in (self._where_it_counts(p) for p in parts):
             solved = self._solve(part, opened, a.conj((part.guard, local)))
             if solved is None:
                 self.why = "a summand of the kernel is not a summand of the reference"
                 return False
             pieces.append(Piece((part.guard,), part.loops, (), solved, part.weight))
         return self._tiles(opened, pieces, local)
+
+    def _where_it_counts(self, p: Part) -> Part:
+        """The part with lanes that do not contribute replaced by one that does, so that only these are compared."""
+        lanes = np.arange(self.arena.lanes)
+        to = np.where(p.weight > 0, lanes, lanes[int(np.argmax(p.weight > 0))])
+        move = self.arena.permutation_map(to)
+        return Part(move.pred(p.guard), p.loops, self.arena.permute(p.leaf, to), p.weight)
 
     def _unguarded(self, parts: list[Part], op: str) -> list[Part]:
         """Summands with the conditions of their factors moved to the part: [g]·x is x where g holds."""

@@ -37,6 +37,7 @@ class _Phase:
 
     count: int | None
     pc: Row  # by thread: where it arrived, -1 when it has not
+    passed: Mask  # by thread: it had gone past the barrier on another way when the phase began
     waiting: list[Lanes] = field(default_factory=list)
     votes: list[Mask] = field(default_factory=list)
     extra: int = 0  # second arrivals, in threads
@@ -50,10 +51,11 @@ class _Phase:
 class Barriers:
     """The barriers of a batch of CTAs."""
 
-    __slots__ = ("_batch", "_clocks", "_live", "_phases", "_report")
+    __slots__ = ("_batch", "_clocks", "_live", "_passed", "_phases", "_report")
 
-    def __init__(self, batch: Batch, clocks: Clocks, live: Mask, report: Report) -> None:
-        self._batch, self._clocks, self._live, self._report = batch, clocks, live, report
+    def __init__(self, batch: Batch, clocks: Clocks, live: Mask, report: Report,
+                 passed: Callable[[int, int], Mask]) -> None:
+        self._batch, self._clocks, self._live, self._report, self._passed = batch, clocks, live, report, passed
         self._phases: dict[tuple[int, int], _Phase] = {}
 
     def everyone(self, lanes: Lanes, ids: npt.NDArray[np.int64]) -> bool:
@@ -71,7 +73,7 @@ class Barriers:
         """Record an arrival; the result is the lanes it lets go on (an arriver goes on at once)."""
         phase = self._phases.get((cta, barrier))
         if phase is None:
-            phase = _Phase(arrival.count, np.full(self._batch.padded, -1, np.int64))
+            phase = _Phase(arrival.count, np.full(self._batch.padded, -1, np.int64), self._passed(cta, arrival.pc))
             self._phases[cta, barrier] = phase
         self._check(phase, arrival)
         threads = self._batch.thread[arrival.lanes]
@@ -195,10 +197,16 @@ class Barriers:
             elif phase.count is None and len(np.unique(phase.pc[here])) > 1:
                 self._report("barrier-mismatch", f"warps meet at barrier {barrier} of all threads from different "
                              "instructions", here + start, pc)
-        absent = np.flatnonzero(self._batch.present[self._batch.span(cta)] & ~live & ~arrived)
-        if phase.count is None and len(absent):
-            self._report("exited-at-barrier", f"barrier {barrier} completes without {len(absent)} threads that exited",
-                         absent + start, pc)
+        if phase.count is not None:
+            return
+        absent = self._batch.present[self._batch.span(cta)] & ~live & ~arrived
+        skipped, gone = np.flatnonzero(absent & phase.passed), np.flatnonzero(absent & ~phase.passed)
+        if len(skipped) and phase.aligned:
+            self._report("barrier-divergence", f"{len(skipped)} threads passed by the aligned barrier {barrier} that "
+                         "others of their CTA executed", skipped + start, pc)
+        if len(gone):
+            self._report("exited-at-barrier", f"barrier {barrier} completes without {len(gone)} threads that exited",
+                         gone + start, pc)
 
     @staticmethod
     def _reduced(phase: _Phase, lanes: int) -> npt.NDArray[np.int64] | None:

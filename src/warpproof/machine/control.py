@@ -107,7 +107,7 @@ class Control:
     def _argument(self, item: Step, lanes: Lanes, argument: Any, parameter: Parameter) -> Any:
         """A register's value, or the bytes and known flags of a parameter variable."""
         if isinstance(argument, Symbol) and argument.name in self._program.frame_offsets:
-            return self._frame.image(self._slots(lanes, self._program.frame_offsets[argument.name]), parameter.size)
+            return self._frame.image(self._offsets(lanes, self._program.frame_offsets[argument.name]), parameter.size)
         if parameter.space != "reg":
             raise Unsupported("call", "a register or constant for a .param parameter", item.instruction.span)
         kernel = self._program.kernels[item.function]
@@ -124,7 +124,7 @@ class Control:
             if parameter.name in self._program.kernels[callee].registers:
                 self._registers.view(callee, lanes).write(parameter.name, value)
             return
-        self._frame.put_image(self._slots(lanes, self._program.frame_offset(callee, parameter)), value)
+        self._frame.put_image(self._offsets(lanes, self._program.frame_offset(callee, parameter)), value)
 
     def _hand_back(self, lanes: Lanes, pc: int, callee: int) -> None:
         """Copy the results of `callee` to where the call at `pc` wants them."""
@@ -137,13 +137,13 @@ class Control:
                 self._registers.view(caller, lanes).write(result.name, np.array(
                     self._registers.view(callee, lanes).read(returned.name)))
             elif isinstance(result, Symbol) and result.name in self._program.frame_offsets:
-                source = self._slots(lanes, self._program.frame_offset(callee, returned))
+                source = self._offsets(lanes, self._program.frame_offset(callee, returned))
                 image = self._frame.image(source, returned.size)
-                self._frame.put_image(self._slots(lanes, self._program.frame_offsets[result.name]), image)
+                self._frame.put_image(self._offsets(lanes, self._program.frame_offsets[result.name]), image)
             else:
                 raise Unsupported("call", "a register for a .param result")
 
-    def _slots(self, lanes: Lanes, offset: int) -> Lanes:
+    def _offsets(self, lanes: Lanes, offset: int) -> Lanes:
         return lanes * self._stride + offset
 
 

@@ -24,7 +24,8 @@ from warpproof.ptx import Kernel
 
 MAX_LANES: Final = 1 << 16
 _MATRIX_BYTES: Final = 1 << 28
-_ALL_CTAS: Final = 1 << 20
+_SHARED_BYTES: Final = 1 << 25
+_ALL_CTAS: Final = 1 << 18
 
 
 def emulate(kernel: Kernel, launch: ConcreteLaunch, *, ctas: Sequence[tuple[int, int, int]] | None = None,
@@ -44,7 +45,7 @@ def emulate(kernel: Kernel, launch: ConcreteLaunch, *, ctas: Sequence[tuple[int,
     chosen = _chosen(launch, ctas)
     program = Program(kernel)
     run = Run(program, launch, chosen, races=races, step_limit=step_limit)
-    size = _batch_size(program, launch, batch_ctas)
+    size = _batch_size(program, launch, run.shared_size, batch_ctas)
     completed = True
     for first in range(0, len(chosen), size):
         batch = Batch(launch.grid, launch.block, chosen[first:first + size], first)
@@ -81,9 +82,9 @@ def _check_block(kernel: Kernel, launch: ConcreteLaunch) -> None:
         raise InputError("CLI629", f"{len(launch.args)} arguments for the {len(needed)} parameters of {kernel.name}")
 
 
-def _batch_size(program: Program, launch: ConcreteLaunch, wanted: int | None) -> int:
+def _batch_size(program: Program, launch: ConcreteLaunch, shared_size: int, wanted: int | None) -> int:
     padded = -(-launch.threads // 32) * 32
-    size = max(MAX_LANES // padded, 1)
+    size = max(min(MAX_LANES // padded, _SHARED_BYTES // max(shared_size, 1)), 1)
     if program.reach() == "cta":
         size = min(size, max(_MATRIX_BYTES // (4 * padded * padded), 1))
     return size if wanted is None else max(1, min(size, wanted))

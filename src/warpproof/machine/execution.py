@@ -31,7 +31,7 @@ from warpproof.machine.accesses import Accesses
 from warpproof.machine.addresses import address_array
 from warpproof.machine.asynchronous import AsyncCopies
 from warpproof.machine.barriers import Arrival, Barriers, Release
-from warpproof.machine.batch import WARP, Batch, Lanes
+from warpproof.machine.batch import WARP, Batch, Lanes, Mask
 from warpproof.machine.collectives import COLLECTIVES, Collectives, Running
 from warpproof.machine.control import Control, Stop
 from warpproof.machine.hazards import Shadow
@@ -58,14 +58,14 @@ class BatchRun:
         self._recorder.begin(batch, self._spaces)
         self._handoffs = run.handoffs
         if self._handoffs is not None:
-            self._handoffs.begin(self._clocks)
+            self._handoffs.begin(self._clocks, run.shadows)
         shadows = {**run.shadows, id(shared): Shadow(shared, shared=True)} if run.races else {}
         launch = run.launch
         self._accesses = Accesses(self._spaces, self._clocks, shadows, self._handoffs, run.recorder, launch.poison)
         self._registers = RegisterFile(batch, run.program, run.address_of, lambda: run.steps, launch.dynamic_shared,
                                        run.shared_size, launch.poison)
         self._copies = AsyncCopies(batch, self._accesses, self._spaces, self._clocks)
-        self._barriers = Barriers(batch, self._clocks, self._state.live, run.recorder.event)
+        self._barriers = Barriers(batch, self._clocks, self._state.live, run.recorder.event, self._passed)
         self._collectives = Collectives(batch, run.program, self._state, self._registers, self._accesses, self._clocks,
                                         run.recorder)
         self._control = Control(batch, run.program, self._state, self._registers, self._spaces.region("frame"),
@@ -111,9 +111,9 @@ class BatchRun:
                     return
                 pc = following
             else:
+                if len(active) < len(lanes):
+                    self._state.pc[lanes] = pc + 1
                 if len(active) and not self._perform(item, active, pc):
-                    if len(active) < len(lanes):
-                        self._state.pc[np.setdiff1d(lanes, active, assume_unique=True)] = pc + 1
                     return
                 pc += 1
             if pc in leaders and not alone:
@@ -255,6 +255,13 @@ class BatchRun:
             self._release(self._barriers.arrive(cta, barrier, Arrival(
                 lanes[mine], pc, None if counts is None else count, effect.kind, effect.aligned, effect.reduce, vote)))
         return False
+
+    def _passed(self, cta: int, pc: int) -> Mask:
+        """Which threads of a CTA have passed the barrier at `pc` by; nobody unless the schedule keeps threads together,
+        so that a thread that is not at the barrier now has gone another way."""
+        span = self._batch.span(cta)
+        live = self._state.live[span]
+        return live & self._run.passage.passed(pc, self._state.pc[span]) if self._schedule.reconverging else live & False
 
     def _release(self, released: list[Release]) -> None:
         for lanes, answer in released:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import numpy as np
 
 from warpproof.machine.batch import Lanes
@@ -20,15 +22,17 @@ class Handoffs:
 
     __slots__ = ("_clocks", "_fenced", "_left", "_pending")
 
-    def __init__(self, left: dict[tuple[int, int], Snapshot]) -> None:
-        self._left = left  # by region identity and slot
+    def __init__(self) -> None:
+        self._left: dict[tuple[int, int], Snapshot] = {}  # by region identity and slot
         self._clocks: Clocks | None = None
         self._fenced: dict[int, Snapshot] = {}
         self._pending: dict[int, list[tuple[Snapshot, bool]]] = {}
 
-    def begin(self, clocks: Clocks) -> None:
-        """Start a batch of CTAs: the lanes are new threads."""
+    def begin(self, clocks: Clocks, lasting: Collection[int]) -> None:
+        """Start a batch of CTAs: the lanes are new threads, and only the `lasting` regions (by identity) remain."""
         self._clocks = clocks
+        for key in [key for key in self._left if key[0] not in lasting]:
+            del self._left[key]
         self._fenced.clear()
         self._pending.clear()
 

@@ -13,7 +13,7 @@ from warpproof.machine.batch import Batch
 from warpproof.machine.handoff import Handoffs
 from warpproof.machine.hazards import Shadow
 from warpproof.machine.launch import Buffer, ConcreteLaunch, Pointer, place
-from warpproof.machine.ordering import Snapshot
+from warpproof.machine.passage import Passage
 from warpproof.machine.program import Program
 from warpproof.machine.recorder import Recorder
 from warpproof.machine.storage import Region
@@ -29,6 +29,7 @@ class Run:
                  step_limit: int) -> None:
         self.program, self.launch, self.ctas, self.races, self.step_limit = program, launch, ctas, races, step_limit
         self.recorder = Recorder(program, ctas)
+        self.passage = Passage(program.kernels[0])
         self.steps = 0
         self.executed: set[int] = set()
         self.notes: dict[str, None] = {}
@@ -46,8 +47,7 @@ class Run:
         self.shadows: dict[int, Shadow] = {}
         if races:
             self.shadows = {id(r): Shadow(r, shared=False) for r in regions.values() if r.writable}
-        self.left: dict[tuple[int, int], Snapshot] = {}
-        self.handoffs = Handoffs(self.left) if races and program.handoffs() else None
+        self.handoffs = Handoffs() if races and program.handoffs() else None
         self._const = _constants(kernel)
         self._params = Region("parameters", _end(kernel), writable=False, initial=self._arguments(kernel))
         self.shared_size = _shared_size(kernel, launch.dynamic_shared)

@@ -15,6 +15,7 @@ Counters = npt.NDArray[np.int64]
 
 SCHEDULES: Final = ("min-pc", "round-robin", "reversed", "random")
 _FAIRNESS: Final = 64
+_PATIENCE: Final = 1024
 _UNLIMITED: Final = 1 << 30
 
 
@@ -30,18 +31,24 @@ class Turn:
 class Schedule(Protocol):
     """A scheduling policy."""
 
+    @property
+    def reconverging(self) -> bool:
+        """True while no lane has run before another one at a smaller pc."""
+        ...
+
     def turn(self, runnable: Mask, pc: Counters) -> Turn | None:
         """The next turn, or None when no lane is runnable."""
         ...
 
 
 class _Ageing:
-    """Every `_FAIRNESS`-th turn goes to the lane that has waited longest, with its fellows at the same pc."""
+    """Every `_FAIRNESS`-th turn goes to the lane that has waited longest, with its fellows at the same pc, if it has
+    waited for `patience` turns; once that has happened there is no more patience."""
 
-    __slots__ = ("_count", "_last")
+    __slots__ = ("_count", "_last", "patience")
 
-    def __init__(self, lanes: int) -> None:
-        self._count = 0
+    def __init__(self, lanes: int, patience: int) -> None:
+        self._count, self.patience = 0, patience
         self._last: Counters = np.zeros(lanes, np.int64)
 
     def oldest(self, candidates: Lanes) -> int | None:
@@ -49,7 +56,11 @@ class _Ageing:
         self._count += 1
         if self._count % _FAIRNESS:
             return None
-        return int(candidates[self._last[candidates].argmin()])
+        lane = int(candidates[self._last[candidates].argmin()])
+        if self._count - int(self._last[lane]) <= self.patience:
+            return None
+        self.patience = 0
+        return lane
 
     def ran(self, lanes: Lanes) -> None:
         """Note that the lanes got their turn."""
@@ -62,7 +73,12 @@ class MinPc:
     __slots__ = ("_ageing",)
 
     def __init__(self, lanes: int) -> None:
-        self._ageing = _Ageing(lanes)
+        self._ageing = _Ageing(lanes, _PATIENCE)
+
+    @property
+    def reconverging(self) -> bool:
+        """True while no lane has run before another one at a smaller pc."""
+        return self._ageing.patience > 0
 
     def turn(self, runnable: Mask, pc: Counters) -> Turn | None:
         """The next turn, or None when no lane is runnable."""
@@ -80,10 +96,11 @@ class MinPc:
 class Warpwise:
     """Runs one warp at a time up to the end of a basic block: in turn, or always the highest-numbered that can run."""
 
-    __slots__ = ("_ageing", "_reversed", "_warp")
+    __slots__ = ("_ageing", "_reversed", "_warp", "reconverging")
 
     def __init__(self, lanes: int, *, reversed_order: bool) -> None:
-        self._ageing, self._reversed, self._warp = _Ageing(lanes), reversed_order, -1
+        self._ageing, self._reversed, self._warp = _Ageing(lanes, 0), reversed_order, -1
+        self.reconverging = False
 
     def turn(self, runnable: Mask, pc: Counters) -> Turn | None:
         """The next turn, or None when no lane is runnable."""
@@ -110,10 +127,11 @@ class Warpwise:
 class Random:
     """Runs a random warp at one of its pcs for a random number of instructions, from a seed."""
 
-    __slots__ = ("_rng",)
+    __slots__ = ("_rng", "reconverging")
 
     def __init__(self, seed: int) -> None:
         self._rng = np.random.default_rng(seed)
+        self.reconverging = False
 
     def turn(self, runnable: Mask, pc: Counters) -> Turn | None:
         """The next turn, or None when no lane is runnable."""

@@ -97,15 +97,15 @@ class Region:
         known = self._view(-size)[slots >> (size.bit_length() - 1)] == _ALL_KNOWN[size]
         return None if known.all() else np.asarray(known, np.bool_)
 
-    def image(self, slots: Offsets, size: int) -> tuple[Bytes, Bytes | None]:
-        """The `size` bytes from each slot on, and which of them are known (None: all)."""
-        span = slots[:, None] + np.arange(size)
+    def image(self, offsets: Offsets, size: int) -> tuple[Bytes, Bytes | None]:
+        """The `size` bytes from each offset on, and which of them are known (None: all)."""
+        span = self.slots((offsets[:, None] + np.arange(size)).reshape(-1)).reshape(-1, size)
         return self._data[span], None if self._known is None else self._known[span]
 
-    def put_image(self, slots: Offsets, image: tuple[Bytes, Bytes | None]) -> None:
-        """Put bytes at each slot, known or not as they came."""
+    def put_image(self, offsets: Offsets, image: tuple[Bytes, Bytes | None]) -> None:
+        """Put bytes at each offset, known or not as they came."""
         data, known = image
-        span = slots[:, None] + np.arange(data.shape[1])
+        span = self.slots((offsets[:, None] + np.arange(data.shape[1])).reshape(-1)).reshape(data.shape)
         self._data[span] = data
         if self._known is not None:
             self._known[span] = 1 if known is None else known

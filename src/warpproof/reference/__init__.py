@@ -1,1 +1,52 @@
-"""See docs/."""
+"""Contracts, launch manifests, and NumPy references traced with symbolic arrays."""
+
+from warpproof.reference.contracts import (
+    Argument,
+    Contract,
+    DataType,
+    In,
+    InOut,
+    Out,
+    Scalar,
+    Size,
+    SizeExpression,
+    bf16,
+    bool_,
+    cdiv,
+    contract,
+    f16,
+    f32,
+    f64,
+    i8,
+    i16,
+    i32,
+    i64,
+    u8,
+    u16,
+    u32,
+    u64,
+)
+from warpproof.reference.expressions import Expression, parse_expression
+from warpproof.reference.facts import Facts
+from warpproof.reference.loading import load_contract, load_spec, source_of
+from warpproof.reference.manifest import (
+    ConcreteShape,
+    Launch,
+    LaunchOptions,
+    Param,
+    dtype_range,
+    load_launch,
+    row_major,
+)
+from warpproof.reference.replay import evaluate
+from warpproof.reference.symbolic import ElementFact, FloatFact, SymbolicBuffer, SymbolicLaunch, symbolic_launch
+from warpproof.reference.tracing import SymbolicArray, depends_on_inputs, trace
+from warpproof.reference.wording import describe
+
+__all__ = [
+    "Argument", "ConcreteShape", "Contract", "DataType", "ElementFact", "Expression", "Facts", "FloatFact", "In", "InOut",
+    "Launch", "LaunchOptions", "Out", "Param", "Scalar", "Size", "SizeExpression", "SymbolicArray", "SymbolicBuffer",
+    "SymbolicLaunch", "bf16", "bool_", "cdiv", "contract", "depends_on_inputs", "describe", "dtype_range", "evaluate",
+    "f16", "f32", "f64", "i16", "i32", "i64", "i8", "load_contract", "load_launch", "load_spec", "parse_expression",
+    "row_major", "source_of", "symbolic_launch", "trace", "u16", "u32", "u64", "u8",
+]

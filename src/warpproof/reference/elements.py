@@ -302,7 +302,11 @@ class Elements:
 
     def _by_cases(self, s: Poly, f: Callable[[int], Poly]) -> Poly:
         lo, hi = self.arena.bounds(s)
-        if lo is None or hi is None or lo < 0 or hi >= _SHIFT_CASES:
+        if lo is None or lo < 0:
+            lo = 0 if self.facts.nonnegative(s) else None
+        if hi is None or hi >= _SHIFT_CASES:
+            hi = next((h for h in (7, 15, 31, _SHIFT_CASES - 1) if self.facts.nonnegative(-s + h)), None)
+        if lo is None or hi is None:
             raise Unsupported("shift", "the shift amount is not known to lie in 0…63")
         step = s.content() if s.uniform() else 1
         base = s.constant if isinstance(s.constant, int) else lo

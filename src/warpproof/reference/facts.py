@@ -29,6 +29,7 @@ class Facts:
         self._domains: dict[int, tuple[Poly, Poly]] = {}
         self._solved: dict[int, Poly] = {}
         self._memo: dict[object, bool] = {}
+        self._asking: set[int] = set()
         self._given: set[Pred] = set()
         self._known: list[Poly] = []
         for p in facts:
@@ -168,9 +169,10 @@ class Facts:
             return True
         if p.is_constant() or not p.uniform() or (hi is not None and hi < 0):
             return False
-        found = self._memo.get((p.key, len(self._domains)))
+        key = (p.key, len(self._domains), tuple(sorted(self._asking)))
+        found = self._memo.get(key)
         if found is None:
-            found = self._memo[(p.key, len(self._domains))] = self._search(p)
+            found = self._memo[key] = self._search(p)
         return found
 
     def _search(self, p: Poly) -> bool:
@@ -211,6 +213,7 @@ class Facts:
                 n, d = atom.args
                 if self._positive(d):
                     out += [n - d * x, d * x + d - 1 - n]
+                    out += [x] if (lo is None or lo < 0) and self._nonnegative_part(a, n) else []
             case "min":
                 out += [q - x for q in atom.args]
             case "max":
@@ -220,6 +223,16 @@ class Facts:
                 out += [x - first_] if first_ is not None else []
                 out += [end_ - 1 - x] if end_ is not None else []
         return out
+
+    def _nonnegative_part(self, quotient: int, n: Poly) -> bool:
+        """n ≥ 0, for the numerator of a quotient that is not itself being asked about."""
+        if quotient in self._asking:
+            return False
+        self._asking.add(quotient)
+        try:
+            return self.nonnegative(n)
+        finally:
+            self._asking.discard(quotient)
 
     def _positive(self, p: Poly) -> bool:
         lo = self.arena.bounds(p)[0]

@@ -70,6 +70,7 @@ class Loop:
         self._entry = dict(entry) if self.symbolic else {}
         self._containers = _snapshot(self._entry)
         self._after: dict[str, Any] = {}
+        self._id = -1
 
     def __iter__(self) -> Iterator[Any]:
         if not self.symbolic:
@@ -80,6 +81,7 @@ class Loop:
         t, r = self.t, self.iterable
         outer, t.loop = t.loop, len(t.arena.atoms) + 1
         self._variable = t.index_symbol(const(0), r.count, self.target)
+        (self._id,) = self._variable.atoms()
         value = t.integer(r.start + self._variable * r.step)
         self._arrays = {n: t.lift(v) for n, v in self._entry.items() if n in self.names and _is_number(v)}
         self.carried = {n: self._copy(a, self._entry[n]) for n, a in self._arrays.items()}
@@ -124,7 +126,7 @@ class Loop:
         return a.reader()(i) == b.reader()(i)
 
     def _mark(self, name: str, i: Index) -> Real:
-        return self.t.arena.real("symbol", data=(_MARK, id(self), name, tuple(p.key for p in i)))
+        return self.t.arena.real("symbol", data=(_MARK, self._id, name, tuple(p.key for p in i)))
 
     # ------------------------------------------------------------------ closing the recurrences
     def _finish(self, reads: Mapping[str, int]) -> None:
@@ -193,7 +195,7 @@ class Loop:
                 g = rest[0]
                 for x in rest[1:]:
                     g = self.t.arena.combine(op, g, x)
-                if not mentions_mark(g):
+                if not mentions_mark(g, self._id):
                     total = fold_over(self.t, op, const(0), self.iterable.count, lambda v, g=g: self._at(g, v))
                     match op:
                         case "add":
@@ -206,9 +208,12 @@ class Loop:
 
     def _scatter(self, name: str, start: Real, new: Real, mark: Real) -> Real:
         """sel(… r = e …, a, unknown): the store of iteration e."""
-        if new.op == "sel" and new.args[1] is mark and new.pred is not None and not mentions_mark(new.args[0]):
-            (r,) = self._variable.atoms()
-            for g in self.t.arena.conjuncts(new.pred):
+        A = self.t.arena
+        if new.op == "sel" and new.args[1] is mark and new.pred is not None and not mentions_mark(
+            A.real("sel", (new.args[0], A.zero), pred=new.pred), self._id
+        ):
+            r = self._id
+            for g in A.conjuncts(new.pred):
                 if g.op == "eq":
                     slope, rest = g.data.split(r)
                     k = slope.as_int()
@@ -222,7 +227,7 @@ class Loop:
 
     def _stored(self, new: Real, start: Real, at: Poly) -> Real:
         A = self.t.arena
-        (r,) = self._variable.atoms()
+        r = self._id
         assert new.pred is not None
         here = A.conj((A.substitute_pred(new.pred, {r: at}), A.le(-at), A.lt(at, self.iterable.count)))
         return A.sel(self.t.facts.simplify(here), A.substitute(new.args[0], {r: at}), start)
@@ -231,7 +236,7 @@ class Loop:
         return atom in self.t.arena.poly_free(p)
 
     def _at(self, g: Real, v: Poly) -> Real:
-        (r,) = self._variable.atoms()
+        r = self._id
         return self.t.arena.substitute(g, {r: v})
 
 
@@ -250,18 +255,21 @@ def _snapshot(env: Mapping[str, Any]) -> dict[str, Any]:
     return out
 
 
-def mentions_mark(x: Real) -> bool:
-    """True when an unknown of a loop occurs in the term."""
-    return any(y.op == "symbol" and isinstance(y.data, tuple) for y in walk(x))
+def mentions_mark(x: Real, loop: int | None = None) -> bool:
+    """True when an unknown of the loop (of any loop) occurs in the term."""
+    marks = (y.data for y in walk(x) if y.op == "symbol" and isinstance(y.data, tuple))
+    return any(loop is None or m[1] == loop for m in marks)
 
 
 def walk(x: Real) -> Iterator[Real]:
     """Every node of a term once, comparisons of guards included."""
     seen: set[int] = set()
-    stack, preds, done = [x], [], set()
+    done: set[int] = set()
+    stack: list[Real] = [x]
+    preds: list[Pred] = []
     while stack or preds:
         if preds:
-            p: Pred = preds.pop()
+            p = preds.pop()
             if p.id not in done:
                 done.add(p.id)
                 stack.extend(p.reals)

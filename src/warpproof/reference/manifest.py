@@ -7,6 +7,7 @@ documentation.
 
 from __future__ import annotations
 
+import keyword
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -35,7 +36,7 @@ _FIELDS: Final = frozenset({
 })
 _PARAM_FIELDS: Final = frozenset({"name", "kind", "dtype", "shape", "range", "init", "scratch", "strides"})
 _LAUNCH_FIELDS: Final = frozenset({"constexprs", "num_warps", "num_stages", "num_ctas", "divisible_by_16", "options"})
-_RESERVED: Final = frozenset({"min", "max", "sum", "range", "and", "or", "not", "for", "in", "np", "True", "False"})
+_RESERVED: Final = frozenset(keyword.kwlist)
 
 
 @dataclass(frozen=True, slots=True)

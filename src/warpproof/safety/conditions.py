@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from warpproof.algebra import Sign, Signs
 from warpproof.core import Claim, Ledger, Status
 from warpproof.machine.trace import Obligation, Trace
+from warpproof.safety.cases import case_against
 from warpproof.solve.facts import Facts
 from warpproof.terms import Arena, Pred, Real
 
@@ -90,7 +91,7 @@ def condition_claims(
             continue
         seen.add(key)
         if o.kind in _INTEGER and o.claim is not None:
-            claims.append(_integer(facts, o, where))
+            claims.append(_integer(arena, facts, o, where))
         elif o.kind in _REAL and o.node is not None:
             claims.append(_real(facts, reals, o, where))
         elif o.kind not in ("alignment", "loop terminates", "loop counter meets its bound"):
@@ -98,12 +99,13 @@ def condition_claims(
     return claims
 
 
-def _integer(facts: Facts, o: Obligation, where: Where) -> Claim:
+def _integer(arena: Arena, facts: Facts, o: Obligation, where: Where) -> Claim:
     text = "a 32- or 64-bit integer does not wrap around" if o.kind == "no-wrap" else o.kind
     if o.claim is not None and facts.implied(o.path, o.claim, hard=True):
         return Claim("conditions", text, Status.SHOWN, "positivity", where(o.instruction))
     hint = "index arithmetic may overflow for some admitted sizes" if o.kind == "no-wrap" else "not shown"
-    return Claim("conditions", text, Status.OPEN, place=where(o.instruction), hint=hint)
+    data = case_against(arena, facts, o.path, o.claim) if o.claim is not None else {}
+    return Claim("conditions", text, Status.OPEN, place=where(o.instruction), hint=hint, data=data)
 
 
 def _real(facts: Facts, reals: RealConditions, o: Obligation, where: Where) -> Claim:

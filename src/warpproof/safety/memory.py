@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from warpproof.core import Claim, Status
 from warpproof.machine.setup import BufferInfo
 from warpproof.machine.trace import Access, Hazard, Obligation, Trace
+from warpproof.safety.cases import case_against
 from warpproof.solve.facts import Facts
 from warpproof.terms import Arena, Poly, Pred, const, divide_monomial
 
@@ -46,8 +47,9 @@ def _in_bounds(
     how = _bounded(arena, facts, a.index, info.size, shape, a.path)
     if how:
         return Claim("memory", text, Status.SHOWN, how, where(a.instruction))
+    inside = arena.conj((arena.le(-a.index), arena.le(a.index - info.size + 1)))
     return Claim("memory", text, Status.OPEN, place=where(a.instruction),
-                 hint=f"0 ≤ index < size of {a.buffer} was not shown on this path")
+                 data=case_against(arena, facts, a.path, inside), hint=f"0 ≤ index < size of {a.buffer} was not shown on this path")
 
 
 def _bounded(arena: Arena, facts: Facts, index: Poly, size: Poly, shape: tuple[Poly, ...], path: Pred) -> str:

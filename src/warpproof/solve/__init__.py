@@ -3,9 +3,8 @@
 from warpproof.solve.entailment import implies
 from warpproof.solve.linearise import Box, Region
 from warpproof.solve.pieces import Piece
+from warpproof.solve.relations import Answer, Problem
 from warpproof.solve.sets import (
-    Answer,
-    Problem,
     covers,
     disjoint,
     equal_index_same_thread,

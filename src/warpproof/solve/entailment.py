@@ -21,7 +21,7 @@ from warpproof.solve.pieces import (
     weaken,
 )
 from warpproof.solve.presburger import Names, OutOfBudget, Session, readable, set_text
-from warpproof.solve.sets import Answer, Problem, combine
+from warpproof.solve.relations import Answer, Problem, combine
 from warpproof.solve.smtlib import entails
 from warpproof.terms import Arena, BoolVector, IntVector, Poly, Pred
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from warpproof.algebra import check, prove_le
 from warpproof.solve.entailment import implies
-from warpproof.solve.sets import Problem
+from warpproof.solve.relations import Problem
 from warpproof.terms import Arena, BoolVector, Pred
 
 _EASY = 4_000

@@ -15,7 +15,7 @@ from warpproof.core import Unsupported
 from warpproof.solve.linearise import FIRST_OUTPUT
 from warpproof.terms import Arena, Monomial, Poly
 
-DEFAULT_OPERATIONS: Final = 20_000_000
+DEFAULT_OPERATIONS: Final = 1_500_000
 _MEMO_LIMIT: Final = 4096
 _PREFERRED: Final = (8, 64, 1024, None)
 
@@ -123,9 +123,17 @@ class Session:
         try:
             return call(*args)
         except isl.Error as e:
-            if "maximal number of operations" in str(e):
+            if "maximal number of operations" in str(e) or self._exhausted():
                 raise OutOfBudget from None
             raise Unsupported("integer sets", f"isl: {e}") from None
+
+    def _exhausted(self) -> bool:
+        """True when even a trivial question fails: isl reports a syntax error when its operations run out in a text."""
+        try:
+            isl.Set.read_from_str(self._context, "[n] -> { [i] : exists a : i = 2 a and 0 <= i < n }").is_empty()
+        except isl.Error:
+            return True
+        return False
 
     def read_set(self, text: str) -> Any:
         """The set of this text."""
@@ -135,9 +143,9 @@ class Session:
         """The map of this text."""
         return self.guard(isl.Map.read_from_str, self._context, self._prefix + text)
 
-    def sample(self, s: Any) -> dict[str, int]:
+    def sample(self, s: Any, *, prefer_small: bool = True) -> dict[str, int]:
         """A point of a non-empty set, with small parameters if there is one; dimension k is named `j<k>`."""
-        for limit in _PREFERRED:
+        for limit in _PREFERRED if prefer_small else (None,):
             t = s
             if limit is not None:
                 for k in range(self.guard(t.dim, isl.dim_type.param)):

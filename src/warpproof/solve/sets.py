@@ -6,142 +6,27 @@ when the sets are exact and isl has a counterexample; None otherwise.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from warpproof.algebra.constraints import DERIVED, pred_polys, support
 from warpproof.core import Unsupported
 from warpproof.solve.families import merge
-from warpproof.solve.linearise import Box, Linear, Linearizer, Region, lifted_atoms
-from warpproof.solve.pieces import Body, Piece, bodies, rename_atoms
-from warpproof.solve.presburger import (
-    DEFAULT_OPERATIONS,
-    Memo,
-    Names,
-    OutOfBudget,
-    Session,
-    map_text,
-    readable,
-    set_text,
-)
+from warpproof.solve.linearise import Box, Linear, Linearizer, lifted_atoms
+from warpproof.solve.pieces import Body, Piece, bodies
+from warpproof.solve.presburger import Memo, OutOfBudget, readable
+from warpproof.solve.relations import Answer, Coordinates, Problem, Relations, combine
 from warpproof.terms import Arena, Poly, Pred
 
 _GRID_LIMIT: Final = 65535
-_FIRST_PRIME: Final = -2000
+_PROBES: Final = (1, 2, 3, 4, 5, 9, 17, 33, 65, 100, 129, 257, 300, 513, 769, 1000, 1025, 1281)
 _MEMO: Final = Memo()
-Coordinates = Callable[[Body], Sequence[Poly]]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Problem:
-    """Facts about sizes and launch (block < grid among them) and the target; `operations` limits isl per question."""
-
-    arena: Arena
-    facts: tuple[Pred, ...] = ()
-    target: Box | Region | None = None
-    operations: int = DEFAULT_OPERATIONS
-    seconds: float = 20.0
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """`holds`: True shown, False refuted with a witness, None undecided (why is in the evidence)."""
-
-    holds: bool | None
-    evidence: Mapping[str, object] = field(default_factory=dict)
-    witness: Mapping[str, int] | str = ""
-
-
-class _Sets:
-    """The isl objects of one linear problem."""
-
-    def __init__(self, problem: Problem, linear: Linear, dims: frozenset[int]) -> None:
-        self.problem, self.linear = problem, linear
-        self.names = Names(problem.arena, dims)
-        self._texts = [self._constraint(b) for b in linear.bodies]
-        for b in linear.bodies:
-            for p in b.polys():
-                self.names.poly(p)
-        target = self.names.formula(linear.target) if linear.target is not None else ""
-        context = self.names.formula(linear.context)
-        facts = self.names.product_facts()
-        self.relaxed = bool(self.names.products)
-        self.parameters = sorted(self.names.parameters)
-        self.session = Session(self.parameters, problem.operations, problem.seconds)
-        exists = sorted({self.names.name(a) for p in linear.context.polys() for a in p.atoms() if a < 0})
-        self.context_text = set_text((), exists, [context, *facts])
-        self.target_text = target
-        self.log: list[str] = [self.context_text]
-        self._where: Any = None
-        self._points: dict[int, Any] = {}
-
-    def _constraint(self, b: Body) -> str:
-        return self.names.formula(b.formula)
-
-    def where(self) -> Any:
-        """The admitted parameters."""
-        if self._where is None:
-            self._where = self.session.guard(self.session.read_set(self.context_text).params)
-        return self._where
-
-    def image(self, k: int) -> Any:
-        """The elements that body k touches."""
-        s = self.session
-        return s.guard(s.guard(self.points(k).range).coalesce)
-
-    def points(self, k: int) -> Any:
-        """The map from the points of body k to elements."""
-        b = self.linear.bodies[k]
-        if k not in self._points:
-            dims, rest = [self.names.name(d) for d in b.dims], [self.names.name(d) for d in b.locals_]
-            text = map_text(dims, self._outputs(), rest, [self._texts[k], *self._equations(b)])
-            self._points[k] = self._bound(self.session.read_map(text), text)
-        return self._points[k]
-
-    def agreement(self, k: int, n: int, coordinates: Coordinates) -> Any:
-        """The pairs of a point of body k and a point of body n with equal coordinates."""
-        first, second = self.linear.bodies[k], self.linear.bodies[n]
-        rename = {d: _FIRST_PRIME - m for m, d in enumerate(second.dims)}
-        same = [
-            f"{self.names.poly(p - rename_atoms(q, rename))} = 0"
-            for p, q in zip(coordinates(first), coordinates(second), strict=True)
-        ]
-        sides = [self.names.name(d) for d in first.dims], [self.names.name(d) for d in rename.values()]
-        return self.session.read_map(map_text(*sides, (), same))
-
-    def target(self) -> Any:
-        """The target box or region."""
-        exists = [self.names.name(a) for a in self.linear.target_locals]
-        text = set_text(self._outputs(), exists, [self.target_text])
-        return self._bound(self.session.read_set(text), text)
-
-    def _bound(self, s: Any, text: str) -> Any:
-        self.log.append(text)
-        return self.session.guard(s.intersect_params, self.where())
-
-    def _outputs(self) -> list[str]:
-        return [f"j{k}" for k in range(self.linear.rank)]
-
-    def _equations(self, b: Body) -> list[str]:
-        return [f"j{k} = {self.names.poly(p)}" for k, p in enumerate(b.index)]
-
-    def exact(self) -> bool:
-        """True when a counterexample of the sets is one of the problem."""
-        return self.linear.exact and not self.relaxed and all(b.exact for b in self.linear.bodies)
-
-    def verdict(self, bad: Any, what: str, *, exact: bool | None = None) -> Answer:
-        """The answer "nothing is bad": True when the set is empty, else False with a point, or None if inexact."""
-        if self.session.guard(bad.is_empty):
-            return Answer(True, {"sets": tuple(self.log)})
-        point = readable(self.problem.arena, self.session.sample(bad))
-        sure = self.exact() if exact is None else exact
-        return Answer(False if sure else None, {"sets": tuple(self.log), "why": what, "candidate": point}, point)
+Question = Callable[[Relations], Answer]
 
 
 # ---------------------------------------------------------------------- asking
 def _ask(
-    name: str, problem: Problem, pieces: Sequence[Piece], question: Callable[[_Sets], Answer], *,
+    name: str, problem: Problem, pieces: Sequence[Piece], question: Question, *,
     numbered: bool = False, needs_exact: bool = False, domains: bool = False, some: bool = False,
     side: Callable[[int], object] = lambda number: None,
 ) -> Answer:
@@ -150,51 +35,53 @@ def _ask(
         if domains:
             _require_domains(problem, pieces)
         _require_one_role(problem, pieces, dims)
-        linears = _linear(problem, pieces, numbered, side)
         answers: list[Answer] = []
-        for linear in linears:
+        for linear in _linear(problem, pieces, numbered, side):
             if needs_exact and not all(b.exact for b in linear.bodies):
                 return Answer(None, {"why": "a guard or an index has no exact integer meaning"})
-            sets = _Sets(problem, linear, dims)
-            answers.append(_memoised(name, sets, question))
+            sets = Relations(problem, linear, dims)
+            key = (name, *sets.key())
+            found: Answer | None = _MEMO.get(key)
+            if found is None:
+                found = _decide(sets, dims, question, some)
+                _MEMO.put(key, found)
+            answers.append(found)
     except Unsupported as e:
         return Answer(None, {"why": str(e)})
-    except OutOfBudget:
-        return Answer(None, {"why": "isl used up its budget"})
     shown = next((a for a in answers if a.holds), None) if some else None
     return shown or combine(answers)
 
 
-def _memoised(name: str, sets: _Sets, question: Callable[[_Sets], Answer]) -> Answer:
-    key = (
-        name, sets.context_text, sets.target_text, tuple(sets.parameters), sets.exact(), sets.problem.operations,
-        tuple(
-            (sets.names.formula(b.formula), b.dims, b.locals_, b.weight, b.strided, b.loop_ids, b.exact,
-             tuple(sets.names.poly(p) for p in (*b.index, b.lane, *b.blocks, *b.loops, b.number)))
-            for b in sets.linear.bodies
-        ),
-        tuple(sorted((a, sets.problem.arena.atoms[a].name) for b in sets.linear.bodies for p in b.polys()
-                     for a in p.atoms() if a >= 0)),
-    )
-    found: Answer | None = _MEMO.get(key)
-    if found is None:
-        found = question(sets)
-        _MEMO.put(key, found)
-    return found
+def _decide(sets: Relations, dims: frozenset[int], question: Question, some: bool) -> Answer:
+    """The answer for all parameters from a small budget; then one at a few parameters, if it settles it; then again."""
+    few = max(1, sets.problem.operations // 10)
+    try:
+        return question(Relations(sets.problem, sets.linear, dims, None, few))
+    except OutOfBudget:
+        for at in _probes(sets):
+            try:
+                found = question(Relations(sets.problem, sets.linear, dims, at, few))
+            except OutOfBudget:
+                continue
+            if found.holds is some:
+                return found
+    try:
+        return question(sets)
+    except OutOfBudget:
+        return Answer(None, {"why": "isl used up its budget"})
 
 
-def combine(answers: Sequence[Answer]) -> Answer:
-    """The conjunction of answers: the first False, else the first None, else True with all evidence."""
-    for wanted in (False, None):
-        for a in answers:
-            if a.holds is wanted:
-                return a
-    return Answer(True, {"sets": tuple(dict.fromkeys(t for a in answers for t in _texts(a)))})
-
-
-def _texts(a: Answer) -> tuple[object, ...]:
-    found = a.evidence.get("sets", ())
-    return found if isinstance(found, tuple) else ()
+def _probes(sets: Relations) -> Iterator[Mapping[str, int]]:
+    """A few admitted values of the parameters."""
+    seen: set[tuple[int, ...]] = set()
+    for least in _PROBES:
+        try:
+            point = sets.parameters_from(least)
+        except OutOfBudget:
+            continue
+        if point and tuple(point.values()) not in seen:
+            seen.add(tuple(point.values()))
+            yield point
 
 
 def _linear(
@@ -251,17 +138,17 @@ def covers(problem: Problem, pieces: Sequence[Piece]) -> Answer:
     return _ask("covers", problem, pieces, _covers, needs_exact=True, domains=True)
 
 
-def _covers(sets: _Sets) -> Answer:
+def _covers(sets: Relations) -> Answer:
     return sets.verdict(_missing(sets, [sets.image(k) for k in range(len(sets.linear.bodies))]), "missing elements")
 
 
-def _missing(sets: _Sets, images: Sequence[Any]) -> Any:
+def _missing(sets: Relations, images: Sequence[Any]) -> Any:
     """The target less the union of the images."""
     whole = _union(sets, images)
     return sets.target() if whole is None else sets.session.guard(sets.target().subtract, whole)
 
 
-def _union(sets: _Sets, images: Sequence[Any]) -> Any:
+def _union(sets: Relations, images: Sequence[Any]) -> Any:
     whole = None
     for image in images:
         whole = image if whole is None else sets.session.guard(sets.session.guard(whole.union, image).coalesce)
@@ -273,7 +160,7 @@ def within(problem: Problem, pieces: Sequence[Piece]) -> Answer:
     return _ask("within", problem, pieces, _within)
 
 
-def _within(sets: _Sets) -> Answer:
+def _within(sets: Relations) -> Answer:
     target = sets.target()
     answers = []
     for k, b in enumerate(sets.linear.bodies):
@@ -282,7 +169,7 @@ def _within(sets: _Sets) -> Answer:
     return combine(answers)
 
 
-def _sure(sets: _Sets, *items: Body) -> bool:
+def _sure(sets: Relations, *items: Body) -> bool:
     return sets.linear.exact and not sets.relaxed and all(b.exact for b in items)
 
 
@@ -291,7 +178,7 @@ def exactly_once(problem: Problem, pieces: Sequence[Piece]) -> Answer:
     return _ask("exactly_once", problem, pieces, _exactly_once, needs_exact=True, domains=True)
 
 
-def _exactly_once(sets: _Sets) -> Answer:
+def _exactly_once(sets: Relations) -> Answer:
     s, count = sets.session, len(sets.linear.bodies)
     images = [sets.image(k) for k in range(count)]
     answers, inverses = [], []
@@ -317,7 +204,7 @@ def _exactly_once(sets: _Sets) -> Answer:
     return Answer(True, evidence) if whole.holds else whole
 
 
-def _collisions(sets: _Sets, first: Any, second: Any) -> Any:
+def _collisions(sets: Relations, first: Any, second: Any) -> Any:
     """The elements that two different sources map to."""
     s = sets.session
     pairs = s.guard(first.apply_range, s.guard(second.reverse))
@@ -327,7 +214,9 @@ def _collisions(sets: _Sets, first: Any, second: Any) -> Any:
     return s.guard(s.guard(bad.domain().apply, first).coalesce)
 
 
-def _compare(sets: _Sets, firsts: Sequence[int], seconds: Sequence[int], coordinates: Coordinates, what: str) -> Answer:
+def _compare(
+    sets: Relations, firsts: Sequence[int], seconds: Sequence[int], coordinates: Coordinates, what: str
+) -> Answer:
     """Points of `firsts` and of `seconds` with the same index agree in the coordinates."""
     s, items = sets.session, sets.linear.bodies
     answers = []
@@ -343,7 +232,7 @@ def _compare(sets: _Sets, firsts: Sequence[int], seconds: Sequence[int], coordin
     return combine(answers)
 
 
-def _same_launch(sets: _Sets, pieces: Sequence[Piece]) -> None:
+def _same_launch(sets: Relations, pieces: Sequence[Piece]) -> None:
     """Coordinates are comparable: the same block dimensions, and the same grid where loops were folded in."""
     items = sets.linear.bodies
     if len({p.blocks for p in pieces}) > 1:
@@ -358,7 +247,7 @@ def _same_launch(sets: _Sets, pieces: Sequence[Piece]) -> None:
 def disjoint(problem: Problem, pieces: Sequence[Piece]) -> Answer:
     """No element is the index of points of two different pieces."""
 
-    def question(sets: _Sets) -> Answer:
+    def question(sets: Relations) -> Answer:
         every = range(len(sets.linear.bodies))
         return _compare(sets, every, every, lambda b: (b.number,), "elements touched by two pieces")
 
@@ -380,7 +269,7 @@ def injective(
             out += [Poly({(): loops[b.loop_ids]}), *b.loops, *[Poly({})] * (width - len(b.loops))]
         return out
 
-    def question(sets: _Sets) -> Answer:
+    def question(sets: Relations) -> Answer:
         _same_launch(sets, pieces)
         if "blocks" not in chosen and any(b.strided for b in sets.linear.bodies):
             raise Unsupported("integer sets", "loops of a grid-stride loop without its blocks")
@@ -399,7 +288,7 @@ def equal_index_same_thread(problem: Problem, reads: Sequence[Piece], writes: Se
     """A point of `reads` and a point of `writes` with the same index belong to the same lane of the same block."""
     pieces = [*reads, *writes]
 
-    def question(sets: _Sets) -> Answer:
+    def question(sets: Relations) -> Answer:
         _same_launch(sets, pieces)
         items = sets.linear.bodies
         sides = [[k for k, b in enumerate(items) if (_number(b) < len(reads)) == side] for side in (True, False)]
@@ -420,7 +309,7 @@ def nonempty(problem: Problem, pieces: Sequence[Piece]) -> Answer:
     return _ask("nonempty", problem, pieces, _nonempty, some=True)
 
 
-def _nonempty(sets: _Sets) -> Answer:
+def _nonempty(sets: Relations) -> Answer:
     empty = True
     for k, b in enumerate(sets.linear.bodies):
         image = sets.image(k)

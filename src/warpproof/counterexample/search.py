@@ -1,0 +1,267 @@
+"""Search for a concrete run that contradicts a property: small sizes, telling inputs, every schedule policy.
+
+Only what a bit-exact run shows is returned. A difference from the reference counts when it is far beyond what rounding
+of well-scaled inputs explains, or when the value depends on memory that nobody wrote.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+import numpy as np
+
+from warpproof.core import InputError, Unsupported, element_width
+from warpproof.counterexample.concrete import (
+    Array, Call, Difference, as_numbers, as_stored, compare, concrete_launch, expected_outputs, sample_call,
+)
+from warpproof.domains.formats import exact_value
+from warpproof.machine import Buffer, ConcreteLaunch, Finding, Outcome, emulate
+from warpproof.ptx import FloatImmediate, Kernel, Vector
+from warpproof.reference import Launch
+
+Reference = Any
+VERDICT: Final = {"f64": 1e-6, "f32": 1e-2, "f16": 2e-1, "bf16": 5e-1}
+"""Relative to the largest reference value: beyond this, rounding of well-scaled inputs is no explanation."""
+PROPERTY: Final = {
+    "out-of-bounds": "memory", "misaligned": "memory", "write-to-input": "memory", "uninitialised-read": "memory",
+    "race": "races", "barrier-divergence": "barriers", "barrier-mismatch": "barriers", "deadlock": "barriers",
+    "exited-at-barrier": "barriers", "undefined-collective": "barriers",
+}
+MENU: Final = (1, 2, 3, 5, 7, 16, 17, 20, 31, 33, 64, 100, 129, 150, 257, 300, 600, 1030)
+MAX_WORK: Final = 1 << 16
+SCHEDULES: Final = ("min-pc", "round-robin", "reversed")
+OTHER_POISON: Final = 0x0123456789ABCDEF
+
+
+@dataclass(frozen=True, slots=True)
+class Refutation:
+    """A run that contradicts properties: the call, what differs, what was found, and the schedule it ran under.
+
+    `ctas` is None for the whole grid; `sparse` says that inputs are a content function instead of stored arrays.
+    """
+
+    call: Call
+    schedule: str
+    differences: tuple[Difference, ...]
+    findings: tuple[Finding, ...]
+    properties: Mapping[str, str]
+    ctas: tuple[tuple[int, int, int], ...] | None = None
+    sparse: bool = False
+
+
+@dataclass(slots=True)
+class Search:
+    """One search; `tried` counts runs. `hints` are cases that a symbolic claim suggests: sizes and a block."""
+
+    kernel: Kernel
+    launch: Launch
+    reference: Reference
+    deadline: float
+    hints: Sequence[Mapping[str, Any]] = ()
+    limit: int | None = None
+    tried: int = 0
+    notes: list[str] = field(default_factory=list)
+
+    def run(self) -> Refutation | None:
+        """The first refutation found, or None."""
+        for sizes in self._sizes():
+            for call in self._calls(sizes):
+                if time.monotonic() > self.deadline or (self.limit is not None and self.tried >= self.limit):
+                    return None
+                found = self._judge(call)
+                if found is not None:
+                    return found
+        for hint in self.hints:
+            found = self._large(hint)
+            if found is not None or time.monotonic() > self.deadline:
+                return found
+        return None
+
+    # ------------------------------------------------------------------ sizes
+    def _sizes(self) -> Iterator[dict[str, int]]:
+        """Admitted sizes: the contract's own samples and hints, then small ones, each once."""
+        seen: set[tuple[int, ...]] = set()
+        for sizes in itertools.chain(self._given(), self._small()):
+            key = tuple(sizes.values())
+            if key not in seen and self._admitted(sizes):
+                seen.add(key)
+                yield sizes
+
+    def _given(self) -> Iterator[dict[str, int]]:
+        names = list(self.launch.sizes)
+        for hint in self.hints:
+            sizes = hint.get("sizes", {})
+            if set(names) <= set(sizes):
+                yield {n: int(sizes[n]) for n in names}
+        count = max((len(v) for v in self.launch.sizes.values()), default=1)
+        rows = [{n: v[min(i, len(v) - 1)] for n, v in self.launch.sizes.items()} for i in range(count)]
+        yield from sorted(rows, key=lambda s: sum(s.values()))
+
+    def _small(self) -> Iterator[dict[str, int]]:
+        names = list(self.launch.sizes)
+        if not names:
+            return
+        rng = np.random.default_rng(1)
+        for k in MENU:
+            yield dict.fromkeys(names, k)
+        for _ in range(60):
+            yield {n: int(rng.choice(MENU)) for n in names}
+
+    def _admitted(self, sizes: Mapping[str, int]) -> bool:
+        try:
+            if not self.launch.check_preconditions(sizes):
+                return False
+            shape = self.launch.concrete(sizes)
+        except (InputError, ArithmeticError):
+            return False
+        elements = sum(int(np.prod(s, dtype=object)) for s in shape.shapes.values())
+        threads = int(np.prod(shape.grid, dtype=object)) * int(np.prod(shape.block, dtype=object))
+        return 0 < elements <= MAX_WORK and 0 < threads <= MAX_WORK
+
+    # ------------------------------------------------------------------ inputs
+    def _calls(self, sizes: Mapping[str, int]) -> Iterator[Call]:
+        """Random inputs, shifted and scaled ones, and the kernel's own float constants put where they tell."""
+        try:
+            base = sample_call(self.launch, sizes, seed=self.tried)
+        except InputError as error:
+            self.notes.append(error.message)
+            return
+        yield base
+        yield self._mapped(base, lambda x: -1.0 - np.abs(x))
+        yield self._mapped(base, lambda x: np.round(4 * x))
+        for c in _constants(self.kernel):
+            yield self._mapped(base, lambda x, c=c: _first(x, c))
+            yield self._mapped(base, lambda x, c=c: np.full_like(x, c))
+
+    def _mapped(self, base: Call, change: Any) -> Call:
+        values: dict[str, Array] = {}
+        for p in self.launch.params:
+            if p.name not in base.values:
+                continue
+            old = base.values[p.name]
+            floating = p.is_buffer and not p.is_integer and not p.init_zero and p.dtype in VERDICT
+            values[p.name] = as_stored(change(as_numbers(old, p.dtype)), p.dtype) if floating else old
+        call = Call(self.launch, base.sizes, values)
+        judged = {n: (v if v.ndim else v.item()) for n, v in ((n, call.real(n)) for n in values)}
+        return call if self.launch.check_preconditions(base.sizes, judged) else base
+
+    # ------------------------------------------------------------------ judgement
+    def _judge(self, call: Call) -> Refutation | None:
+        try:
+            expected = expected_outputs(call, self.reference)
+        except InputError as error:
+            self.notes.append(error.message)
+            return None
+        for schedule in SCHEDULES:
+            found = self._one(call, expected, schedule)
+            if found is not None or time.monotonic() > self.deadline:
+                return found
+        return None
+
+    def _one(self, call: Call, expected: Mapping[str, Array], schedule: str) -> Refutation | None:
+        self.tried += 1
+        launch = concrete_launch(call)
+        try:
+            outcome = emulate(self.kernel, launch, step_limit=400_000, schedule=schedule)
+        except (Unsupported, InputError) as stuck:
+            self.notes.append(str(stuck))
+            return None
+        properties = {
+            PROPERTY[f.kind]: f.message for f in reversed(outcome.findings)
+            if f.kind in PROPERTY and f.kind != "uninitialised-read"
+        }
+        differences = ()
+        if outcome.completed:
+            differences = self._differences(call, outcome, expected)
+            wrong = [d for d in differences if d.mismatched]
+            if wrong and (d := wrong[0]):
+                properties["equivalence"] = f"{d.output} differs from the reference in {d.mismatched} of {d.total} elements"
+            unset = [f for f in outcome.findings if f.kind == "uninitialised-read"]
+            if unset and (wrong or self._depends_on_poison(launch, outcome, schedule)):
+                properties.setdefault("equivalence", "the outputs depend on memory that nobody wrote")
+                properties["memory"] = unset[0].message
+        if not properties:
+            return None
+        return Refutation(call, schedule, differences, outcome.findings, properties)
+
+    def _differences(self, call: Call, outcome: Outcome, expected: Mapping[str, Array]) -> tuple[Difference, ...]:
+        """Outputs that differ beyond what rounding explains."""
+        return compare(call, outcome, expected, VERDICT)
+
+    def _depends_on_poison(self, launch: ConcreteLaunch, first: Outcome, schedule: str) -> bool:
+        """True when another content of never-written memory changes an output."""
+        second = emulate(self.kernel, replace(launch, poison=OTHER_POISON), step_limit=400_000, schedule=schedule)
+        return any(
+            first.buffers[p.name].content().tobytes() != second.buffers[p.name].content().tobytes()
+            for p in self.launch.outputs
+        )
+
+    # ------------------------------------------------------------------ huge sizes
+    def _large(self, hint: Mapping[str, Any]) -> Refutation | None:
+        """One CTA at sizes too large to store: only faults count, values are not compared."""
+        sizes, block = hint.get("sizes", {}), hint.get("block")
+        if block is None or not set(self.launch.sizes) <= set(sizes):
+            return None
+        sizes = {n: int(sizes[n]) for n in self.launch.sizes}
+        try:
+            if not self.launch.check_preconditions(sizes):
+                return None
+            shape = self.launch.concrete(sizes)
+            launch, call = self._sparse(sizes, shape)
+            outcome = emulate(self.kernel, launch, ctas=[tuple(block)], step_limit=200_000)
+        except (InputError, Unsupported, ArithmeticError) as stuck:
+            self.notes.append(str(stuck))
+            return None
+        self.tried += 1
+        properties = {
+            PROPERTY[f.kind]: f.message for f in reversed(outcome.findings) if PROPERTY.get(f.kind) == "memory"
+            and f.kind != "uninitialised-read"
+        }
+        if not properties:
+            return None
+        return Refutation(call, "min-pc", (), outcome.findings, properties, (tuple(block),), True)
+
+    def _sparse(self, sizes: Mapping[str, int], shape: Any) -> tuple[ConcreteLaunch, Call]:
+        buffers, args, scalars = {}, [], {}
+        from warpproof.counterexample.concrete import STORAGE, extent
+        from warpproof.machine import Pointer
+
+        for p in self.launch.params:
+            if p.kind == "ptr_null":
+                args.append(bytes(8))
+            elif p.is_buffer:
+                size = extent(shape.shapes[p.name], shape.strides[p.name]) * element_width(p.dtype) // 8
+                buffers[p.name] = Buffer(p.name, size, p.kind != "ptr_in", None, 0)
+                args.append(Pointer(p.name))
+            else:
+                value = sizes.get(p.name, 1)
+                scalars[p.name] = np.array(value, STORAGE[p.dtype])
+                args.append(scalars[p.name].tobytes())
+        launch = ConcreteLaunch(shape.grid, shape.block, shape.dynamic_shared, tuple(args), buffers)
+        return launch, Call(self.launch, dict(sizes), scalars)
+
+
+def _first(x: Array, c: float) -> Array:
+    out = np.array(x)
+    if out.size:
+        out.reshape(-1)[0] = c
+    return out
+
+
+def _constants(kernel: Kernel) -> list[float]:
+    """The moderate float constants in the kernel's code: values a branch may single out."""
+    out: dict[float, None] = {}
+    for ins in kernel.code:
+        if ins.name not in ("setp", "mov", "set", "selp", "slct"):
+            continue
+        for operand in ins.operands:
+            for x in operand.elements if isinstance(operand, Vector) else (operand,):
+                if isinstance(x, FloatImmediate):
+                    v = exact_value("f", x.width, x.bits)
+                    if not isinstance(v, str) and 0 < abs(v) <= 1000:
+                        out[float(v)] = None
+    return list(out)[:12]

@@ -1,0 +1,128 @@
+"""From a kernel, a launch and a reference to a report: prove for all sizes, else look for a run that refutes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from warpproof.core import Claim, InputError, Ledger, Reason, Status, Unsupported, Verdict, worst
+from warpproof.counterexample import Refutation, Search, describe_call, describe_difference, describe_finding
+from warpproof.equivalence import Proof
+from warpproof.judge import PropertyResult, Report, judge
+from warpproof.ptx import Kernel
+from warpproof.reference import Launch, depends_on_inputs, trace
+
+Stage = Callable[[str], None]
+_SEARCH_SHARE: Final = 0.45
+_SANITY_RUNS: Final = 3
+
+
+class Disagreement(Exception):
+    """A proof and a concrete run contradict each other: an internal error, never a verdict."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One kernel to be proved. `ptx`, `file` and `sources` are quoted in counterexamples; `seconds` bounds the work."""
+
+    kernel: Kernel
+    launch: Launch
+    reference: Callable[..., Mapping[str, Any]]
+    ptx: str
+    file: str
+    sources: Mapping[str, str]
+    seconds: float = 60.0
+    seed: int = 0
+
+
+def prove(task: Task, on_stage: Stage) -> Report:
+    """The report on one kernel. Raises `Disagreement` when a proved kernel fails on a sample run."""
+    began = time.monotonic()
+    scope = scope_of(task.launch)
+    ledger = Ledger()
+    claims, hints = _symbolic(task, began, on_stage, ledger)
+    refutation = None
+    if all(c.status is Status.SHOWN for c in claims):
+        on_stage("sample runs")
+        _sanity(task, began)
+    else:
+        on_stage("looking for a counterexample")
+        deadline = time.monotonic() + max(5.0, _SEARCH_SHARE * task.seconds)
+        refutation = Search(task.kernel, task.launch, task.reference, deadline, hints).run()
+    properties = judge(claims, scope, refutation.properties if refutation else None)
+    _standing_assumptions(ledger)
+    cex = describe(task, refutation) if refutation else None
+    return Report(task.kernel.name, _overall(properties), properties, tuple(a for a, _ in ledger.items()), cex, None,
+                  time.monotonic() - began, sizes=scope)
+
+
+def _symbolic(task: Task, began: float, on_stage: Stage, ledger: Ledger) -> tuple[list[Claim], list[Mapping[str, Any]]]:
+    """Claims of the symbolic attempt, and concrete cases its open claims suggest."""
+    try:
+        on_stage("executing symbolically")
+        proof = Proof(task.kernel, task.launch, began + task.seconds * (1 - _SEARCH_SHARE))
+        outputs = trace(task.reference, proof.symbolic, proof.arena)
+        if not depends_on_inputs(outputs):
+            ledger.use("constant-reference", "the reference does not depend on its inputs", "non-vacuity check")
+        outcome = proof.attempt(outputs)
+        for assumption, places in outcome.ledger.items():
+            for place in places or ("",):
+                ledger.use(assumption.name, assumption.text, assumption.source, place)
+    except Unsupported as stuck:
+        text = "the kernel and its reference can be analysed for all sizes"
+        return [Claim("conditions", text, Status.OPEN, reason=Reason.UNSUPPORTED, hint=str(stuck))], []
+    hints = [c.data["case"] for c in outcome.claims if c.status is not Status.SHOWN and "case" in c.data]
+    return outcome.claims, hints
+
+
+def _overall(properties: Mapping[str, PropertyResult | None]) -> Verdict:
+    return worst(p.verdict for p in properties.values() if p is not None)
+
+
+def _sanity(task: Task, began: float) -> None:
+    """A proved kernel must agree with the reference on sample runs, or the proof is not to be trusted."""
+    search = Search(task.kernel, task.launch, task.reference, time.monotonic() + 5.0, (), limit=_SANITY_RUNS)
+    found = search.run()
+    if found is not None:
+        what = "; ".join(f"{k}: {v}" for k, v in found.properties.items())
+        raise Disagreement(f"proved, but a run at {dict(found.call.sizes)} shows {what}")
+
+
+def _standing_assumptions(ledger: Ledger) -> None:
+    ledger.use("reals", "values are reals; rounding, overflow and NaN are the numerics property's business",
+               "the verdict's definition")
+    ledger.use("finite-inputs", "float inputs are finite", "the launch manifest's reading")
+    ledger.use("disjoint-buffers", "buffers do not overlap and are 256-byte aligned", "the launch manifest's reading")
+
+
+def scope_of(launch: Launch) -> str:
+    """The admitted sizes in words."""
+    if not launch.sizes:
+        return "for the one launch described"
+    conditions = [str(p) for p in launch.preconditions]
+    return f"for all {', '.join(launch.sizes)}" + (f" with {', '.join(conditions)}" if conditions else "")
+
+
+def describe(task: Task, found: Refutation) -> dict[str, Any]:
+    """The counterexample of a report: the call, what differs, the faults, and how to replay it."""
+    out: dict[str, Any] = {} if found.sparse else describe_call(found.call)
+    if found.sparse:
+        out |= {"sizes": dict(found.call.sizes)}
+    out |= {"property": next(iter(found.properties)), "summary": next(iter(found.properties.values())),
+            "schedule": found.schedule}
+    if found.ctas is not None:
+        out["ctas"] = [list(c) for c in found.ctas]
+        out["sparse"] = True
+    wrong = [d for d in found.differences if d.mismatched]
+    if wrong:
+        out |= describe_difference(wrong[0])
+    shown = [describe_finding(f, task.ptx, task.file, task.sources) for f in found.findings[:4]]
+    if shown:
+        out["findings"] = shown
+        out["accesses"] = shown[0]["accesses"]
+    return out
+
+
+__all__ = ["Disagreement", "InputError", "Task", "describe", "prove", "scope_of"]

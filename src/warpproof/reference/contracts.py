@@ -1,0 +1,327 @@
+"""Contracts in Python: a NumPy reference whose annotations describe the kernel's parameters.
+
+    rows, n = Size("rows", min=1), Size("n", min=1)
+
+    @contract(kernel="softmax.cu::rowsoftmax", grid=(rows,), block=256)
+    def softmax(x: In[f32, rows, n], y: Out[f32, rows, n], n: n):
+        e = np.exp(x - x.max(axis=1, keepdims=True))
+        return {"y": e / e.sum(axis=1, keepdims=True)}
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from warpproof.core import InputError, Span
+from warpproof.reference.concrete import holds
+from warpproof.reference.expressions import parse_expression
+from warpproof.reference.manifest import Launch, load_launch
+
+_SAMPLES: Final = ((5, 7, 11, 13), (3, 4, 6, 9), (70, 300, 130, 90), (1, 2, 1, 2), (64, 128, 256, 32))
+Reference = Callable[..., Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class DataType:
+    """An element type of the contract vocabulary; as an annotation, a scalar parameter of this type."""
+
+    name: str
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+f16, bf16, f32, f64 = DataType("f16"), DataType("bf16"), DataType("f32"), DataType("f64")
+i8, i16, i32, i64 = DataType("i8"), DataType("i16"), DataType("i32"), DataType("i64")
+u8, u16, u32, u64 = DataType("u8"), DataType("u16"), DataType("u32"), DataType("u64")
+bool_ = DataType("bool")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SizeExpression:
+    """Integer arithmetic over sizes; comparisons give preconditions. `text` is its launch-file form."""
+
+    text: str
+    sizes: frozenset[Size] = frozenset()
+
+    def _with(self, other: object, form: str) -> SizeExpression:
+        if isinstance(other, bool) or not isinstance(other, SizeExpression | int):
+            raise InputError("REF220", f"a size cannot be combined with {other!r}", hint="sizes combine with integers")
+        text = other.text if isinstance(other, SizeExpression) else str(other)
+        more = other.sizes if isinstance(other, SizeExpression) else frozenset()
+        return SizeExpression(form.format(self.text, text), self.sizes | more)
+
+    def __add__(self, other: object) -> SizeExpression:
+        return self._with(other, "({0} + {1})")
+
+    def __radd__(self, other: object) -> SizeExpression:
+        return self._with(other, "({1} + {0})")
+
+    def __sub__(self, other: object) -> SizeExpression:
+        return self._with(other, "({0} - {1})")
+
+    def __rsub__(self, other: object) -> SizeExpression:
+        return self._with(other, "({1} - {0})")
+
+    def __mul__(self, other: object) -> SizeExpression:
+        return self._with(other, "({0} * {1})")
+
+    def __rmul__(self, other: object) -> SizeExpression:
+        return self._with(other, "({1} * {0})")
+
+    def __floordiv__(self, other: object) -> SizeExpression:
+        return self._with(other, "({0} // {1})")
+
+    def __rfloordiv__(self, other: object) -> SizeExpression:
+        return self._with(other, "({1} // {0})")
+
+    def __mod__(self, other: object) -> SizeExpression:
+        return self._with(other, "({0} % {1})")
+
+    def __rmod__(self, other: object) -> SizeExpression:
+        return self._with(other, "({1} % {0})")
+
+    def __pow__(self, other: object) -> SizeExpression:
+        return self._with(other, "({0} ** {1})")
+
+    def __neg__(self) -> SizeExpression:
+        return SizeExpression(f"(-{self.text})", self.sizes)
+
+    def __lt__(self, other: object) -> SizeExpression:
+        return self._with(other, "({0} < {1})")
+
+    def __le__(self, other: object) -> SizeExpression:
+        return self._with(other, "({0} <= {1})")
+
+    def __gt__(self, other: object) -> SizeExpression:
+        return self._with(other, "({0} > {1})")
+
+    def __ge__(self, other: object) -> SizeExpression:
+        return self._with(other, "({0} >= {1})")
+
+    def __eq__(self, other: object) -> SizeExpression:  # type: ignore[override]
+        return self._with(other, "({0} == {1})")
+
+    def __ne__(self, other: object) -> SizeExpression:  # type: ignore[override]
+        return self._with(other, "({0} != {1})")
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+    def __bool__(self) -> bool:
+        raise InputError("REF220", f"{self.text} has no truth value while a contract is being written",
+                         hint='give conditions in where=[…], chained ones as strings such as "1 <= n"')
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+class Size(SizeExpression):
+    """A size symbol: any integer that satisfies its bounds and the contract's preconditions.
+
+    `examples` are sample values for concrete runs; suitable ones are chosen when it is empty.
+    """
+
+    __slots__ = ("examples", "limits", "name")
+
+    def __init__(
+        self, name: str, min: int | None = None, max: int | None = None, multiple_of: int = 1,
+        examples: Sequence[int] = (),
+    ) -> None:
+        if not isinstance(name, str) or not name.isidentifier():
+            raise InputError("REF220", f"{name!r} is not a usable name of a size")
+        super().__init__(name, frozenset())
+        limits = [f"{name} >= {min}"] if min is not None else []
+        limits += [f"{name} <= {max}"] if max is not None else []
+        limits += [f"{name} % {multiple_of} == 0"] if multiple_of != 1 else []
+        object.__setattr__(self, "name", name)
+        object.__setattr__(self, "limits", tuple(limits))
+        object.__setattr__(self, "examples", tuple(examples))
+        object.__setattr__(self, "sizes", frozenset({self}))
+
+    name: str
+    limits: tuple[str, ...]
+    examples: tuple[int, ...]
+
+
+def cdiv(a: SizeExpression | int, b: SizeExpression | int) -> Any:
+    """⌈a / b⌉ for b > 0."""
+    return (a + b - 1) // b
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """What an annotation says of one parameter."""
+
+    kind: str
+    dtype: str
+    shape: tuple[SizeExpression | int, ...] | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+class _Pointer:
+    """`In[f32, rows, n]`: a buffer of this element type and shape."""
+
+    def __init__(self, kind: str, extra: Mapping[str, Any] | None = None) -> None:
+        self.kind, self.extra = kind, dict(extra or {})
+
+    def __getitem__(self, key: Any) -> Argument:
+        dtype, *shape = key if isinstance(key, tuple) else (key,)
+        if not isinstance(dtype, DataType):
+            raise InputError("REF220", f"the first entry of a buffer annotation is its element type, not {dtype!r}",
+                             hint="for example In[f32, rows, n]")
+        for s in shape:
+            if isinstance(s, bool) or not isinstance(s, SizeExpression | int):
+                raise InputError("REF220", f"{s!r} is not an axis length", hint="use a Size, arithmetic on sizes, or an int")
+        return Argument(self.kind, dtype.name, tuple(shape) or (1,), self.extra)
+
+    def __call__(self, **extra: Any) -> _Pointer:
+        """The same with fields of the launch file: init="zero", scratch=True, range=(lo, hi), strides=(…)."""
+        return _Pointer(self.kind, {**self.extra, **extra})
+
+
+class _ScalarKind:
+    """`Scalar[f32]`: a scalar parameter."""
+
+    def __getitem__(self, dtype: Any) -> Argument:
+        if not isinstance(dtype, DataType):
+            raise InputError("REF220", f"{dtype!r} is not an element type", hint="for example Scalar[f32]")
+        return Argument("scalar", dtype.name)
+
+
+In, Out, InOut, Scalar = _Pointer("ptr_in"), _Pointer("ptr_out"), _Pointer("ptr_inout"), _ScalarKind()
+
+
+@dataclass(frozen=True, slots=True)
+class Contract:
+    """A kernel, its launch and its reference. `kernel_path` is absolute; `kernel_name` None means the only kernel."""
+
+    name: str
+    kernel_path: Path
+    kernel_name: str | None
+    launch: Launch
+    reference: Reference = field(compare=False)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Mapping[str, Any]:
+        """The reference under real NumPy."""
+        return self.reference(*args, **kwargs)
+
+
+def contract(
+    kernel: str, grid: Any, block: Any, dynamic_shared: Any = 0, sm: str = "sm_80", where: Sequence[Any] = (),
+    launch: Mapping[str, Any] | None = None, numerics: Mapping[str, Any] | None = None,
+) -> Callable[[Reference], Contract]:
+    """Make a contract of the decorated NumPy reference, whose parameters are the kernel's, in kernel order.
+
+    `kernel` is `file` or `file::name`, relative to the contract's file. `grid` and `block` are one to three integers or
+    size expressions; `where` lists further preconditions, as size comparisons or as strings. InputError REF22x.
+    """
+    def build(f: Reference) -> Contract:
+        code = getattr(f, "__code__", None)
+        if code is None:
+            raise InputError("REF220", "a contract decorates a function")
+        span = Span(code.co_firstlineno, 1, 1, code.co_filename)
+        try:
+            return _build(f, kernel, Path(code.co_filename), {
+                "grid": _listed(grid), "block": _listed(block), "dynamic_shared": _text(dynamic_shared), "sm": sm,
+                "preconditions": [_text(w) for w in where],
+                **({"launch": dict(launch)} if launch else {}), **({"numerics": dict(numerics)} if numerics else {}),
+            }, [e for e in [*_many(grid), *_many(block), dynamic_shared, *where] if isinstance(e, SizeExpression)])
+        except InputError as e:
+            e.span = e.span or span
+            raise
+    return build
+
+
+def _many(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, list | tuple) else [value]
+
+
+def _listed(value: Any) -> list[Any]:
+    return [_text(v) for v in _many(value)]
+
+
+def _text(value: Any) -> Any:
+    return value.text if isinstance(value, SizeExpression) else value
+
+
+def _build(f: Reference, kernel: str, source: Path, data: dict[str, Any], used: list[SizeExpression]) -> Contract:
+    arguments = _arguments(f)
+    sizes: dict[str, Size] = {}
+    for e in used + [s for a in arguments.values() for s in a.shape or () if isinstance(s, SizeExpression)] + [
+        s for a in arguments.values() for s in a.extra.get("sizes", ())
+    ]:
+        for s in e.sizes:
+            if sizes.setdefault(s.name, s) is not s:
+                raise InputError("REF220", f"two sizes are called {s.name!r}")
+    data["params"] = [_param(name, a) for name, a in arguments.items()]
+    data["preconditions"] = [*(t for s in sizes.values() for t in s.limits), *data["preconditions"]]
+    data["sizes"] = _samples(list(sizes.values()), data["preconditions"])
+    file, _, name = kernel.partition("::")
+    data["kernel"] = name or f.__name__
+    made = load_launch(data)
+    return Contract(f.__name__, (source.parent / file).resolve(), name or None, made, f)
+
+
+def _arguments(f: Reference) -> dict[str, Argument]:
+    try:
+        annotations = inspect.get_annotations(f, eval_str=True)
+    except (NameError, SyntaxError, TypeError, AttributeError) as e:
+        raise InputError("REF221", f"cannot read the annotations of {f.__name__}: {e}") from None
+    out: dict[str, Argument] = {}
+    for name in inspect.signature(f).parameters:
+        match annotations.get(name):
+            case Argument() as a:
+                out[name] = a
+            case DataType(dtype):
+                out[name] = Argument("scalar", dtype)
+            case Size() as s:
+                if s.name != name:
+                    raise InputError("REF221", f"parameter {name!r} stands for the size {s.name!r}",
+                                     hint="an integer parameter has the name of its size")
+                out[name] = Argument("scalar", "i32", None, {"sizes": (s,)})
+            case other:
+                raise InputError("REF221", f"parameter {name!r} has the annotation {other!r}",
+                                 hint="use In[…], Out[…], InOut[…], Scalar[…], an element type, or a Size")
+    return out
+
+
+def _param(name: str, a: Argument) -> dict[str, Any]:
+    out: dict[str, Any] = {"name": name, "kind": a.kind, "dtype": a.dtype}
+    if a.shape is not None:
+        out["shape"] = [_text(s) for s in a.shape]
+    for key, value in a.extra.items():
+        if key != "sizes":
+            out[key] = [_text(v) for v in value] if isinstance(value, list | tuple) else value
+    return out
+
+
+def _samples(sizes: list[Size], preconditions: Sequence[Any]) -> dict[str, list[int]]:
+    """Sample sizes that satisfy the preconditions on sizes alone; empty lists when none was found."""
+    conditions = [parse_expression(p, "where") for p in preconditions]
+    names = {s.name for s in sizes}
+    plain = [c for c in conditions if c.names <= names]
+    found: list[dict[str, int]] = []
+    given = min((len(s.examples) for s in sizes), default=0)
+    if given and all(len(s.examples) == given for s in sizes):
+        return {s.name: list(s.examples) for s in sizes}
+    for step in (1, 2, 4, 8, 16, 32, 64, 128):
+        for row in _SAMPLES:
+            sample = {s.name: row[k % len(row)] * step for k, s in enumerate(sizes)}
+            for s in sizes:
+                if s.examples:
+                    sample[s.name] = s.examples[len(found) % len(s.examples)]
+            if len(found) < 3 and sample not in found and all(_admits(c, sample) for c in plain):
+                found.append(sample)
+    return {s.name: [f[s.name] for f in found] for s in sizes}
+
+
+def _admits(condition: Any, sample: Mapping[str, int]) -> bool:
+    try:
+        return holds(condition, sample)
+    except InputError:
+        return False

@@ -1,0 +1,216 @@
+"""What a reference sees instead of `numpy`, `math` and the builtins that meet symbolic values."""
+
+from __future__ import annotations
+
+import builtins
+import contextlib
+import functools
+import math
+from collections.abc import Callable, Iterator, Mapping
+from types import ModuleType
+from typing import Any, Final
+
+import numpy as np
+
+import warpproof.reference.contraction as _contraction
+import warpproof.reference.reductions as _reductions
+import warpproof.reference.shaping as _shaping
+from warpproof.core import InputError, Unsupported
+from warpproof.reference.arrays import FLOAT, FUNCTIONS, INT, Array, Tracer
+from warpproof.reference.creation import TypeName, convert
+from warpproof.reference.loops import ENTER, Loop, SymbolicRange
+
+_LOADED: Final = (_contraction, _reductions, _shaping)  # importing them registers their functions
+_TYPES: Final = ("float16", "float32", "float64", "bfloat16", "half", "single", "double", "int8", "int16", "int32",
+                 "int64", "uint8", "uint16", "uint32", "uint64", "bool_", "intp")
+_CONSTANTS: Final[Mapping[str, Any]] = {
+    "pi": np.pi, "e": np.e, "inf": np.inf, "nan": np.nan, "newaxis": None, "euler_gamma": np.euler_gamma,
+    "ndarray": Array, "generic": np.generic, "number": np.number, "floating": np.floating, "integer": np.integer,
+}
+_REDUCE: Final = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "logical_and": "all",
+                  "logical_or": "any"}
+_MATH: Final = {
+    "exp": "exp", "exp2": "exp2", "log": "log", "log2": "log2", "log10": "log10", "log1p": "log1p", "expm1": "expm1",
+    "sqrt": "sqrt", "sin": "sin", "cos": "cos", "tan": "tan", "tanh": "tanh", "sinh": "sinh", "cosh": "cosh",
+    "fabs": "absolute", "pow": "power",
+}
+
+
+class Function:
+    """A traced NumPy function, with `.reduce` and `.outer` where it is a binary ufunc."""
+
+    def __init__(self, tracer: Tracer, name: str) -> None:
+        self.t, self.name = tracer, name
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The function applied."""
+        return self.t.call(self.name, *args, **kwargs)
+
+    def reduce(self, x: Any, axis: Any = 0, **kwargs: Any) -> Any:
+        """The reduction by this function."""
+        if self.name not in _REDUCE:
+            raise Unsupported(f"np.{self.name}.reduce", "it has no rule in references")
+        return self.t.call(_REDUCE[self.name], x, axis, **kwargs)
+
+    def outer(self, x: Any, y: Any) -> Any:
+        """The function of all pairs."""
+        a, b = self.t.lift(x), self.t.lift(y)
+        return self.t.call(self.name, a[(..., *[None] * len(b.dims))], b)
+
+    def accumulate(self, x: Any, axis: Any = 0) -> Any:
+        """The running sum or product."""
+        if self.name not in ("add", "multiply"):
+            raise Unsupported(f"np.{self.name}.accumulate", "it has no rule in references")
+        return self.t.call("cumsum" if self.name == "add" else "cumprod", x, axis)
+
+
+class NumPy:
+    """The tracing namespace bound to `np`."""
+
+    def __init__(self, tracer: Tracer, prefix: str = "") -> None:
+        self._t, self._prefix = tracer, prefix
+
+    def __getattr__(self, name: str) -> Any:
+        full = self._prefix + name
+        if full in FUNCTIONS and not name.startswith("__"):
+            return Function(self._t, full)
+        if not self._prefix:
+            if name in _TYPES:
+                return TypeName(self._t, {"bool_": "bool", "half": "float16", "single": "float32", "double": "float64",
+                                          "intp": "int64"}.get(name, name))
+            if name in _CONSTANTS:
+                return _CONSTANTS[name]
+            if name == "linalg":
+                return NumPy(self._t, "linalg.")
+            if name == "dtype":
+                return lambda value: value
+            if name in ("finfo", "iinfo"):
+                return lambda value: getattr(np, name)(getattr(value, "exact", value))
+            if name == "errstate":
+                return lambda **kwargs: contextlib.nullcontext()
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise Unsupported(f"np.{full}", "this name of NumPy has no rule in references",
+                          hint="write it with elementary functions and sums")
+
+
+class PythonType:
+    """`float`, `int` or `bool` as the reference sees it: converts symbolic values, and works in isinstance."""
+
+    def __init__(self, python_type: type, symbolic: Callable[[Array], Any]) -> None:
+        self.python_type, self._symbolic = python_type, symbolic
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The conversion."""
+        if len(args) == 1 and isinstance(args[0], Array):
+            return self._symbolic(args[0])
+        return self.python_type(*args, **kwargs)
+
+    def __instancecheck__(self, value: Any) -> bool:
+        if isinstance(value, Array):
+            kinds = {float: "f", int: "iu", bool: "b"}
+            return value.weak and value.dtype.kind in kinds[self.python_type]
+        return isinstance(value, self.python_type)
+
+
+def _to_int(t: Tracer, x: Array) -> Any:
+    if x.dtype.kind == "f":
+        raise Unsupported("int() of a float", "rounding to an integer has no rule here")
+    return t.integer(t.elements.poly(x.element()))
+
+
+def _to_float(t: Tracer, x: Array) -> Array:
+    return t.scalar(t.elements.real(x.element()), FLOAT, weak=True)
+
+
+def _extremum(t: Tracer, kind: str, *args: Any, **kwargs: Any) -> Any:
+    values = list(args[0]) if len(args) == 1 else list(args)
+    if not any(isinstance(v, Array) for v in values) or kwargs:
+        return (min if kind == "min" else max)(*args, **kwargs)
+    if any(isinstance(v, Array) and v.dims for v in values):
+        raise InputError("REF245", f"builtin {kind} of arrays has no single truth value", hint=f"use np.{kind}imum")
+    out: Any = values[0]
+    for v in values[1:]:
+        out = t.call(f"{kind}imum", out, v)
+    return t.integer(out.element()) if out.weak and out.dtype == INT else out
+
+
+def _range(t: Tracer, *args: Any) -> Any:
+    parts = [a if isinstance(a, int) else t.integer(t.poly(a)) for a in args]
+    if all(isinstance(p, int) for p in parts):
+        return range(*parts)
+    full = [0, *parts] if len(parts) == 1 else parts
+    step = full[2] if len(full) == 3 else 1
+    return SymbolicRange(t, t.poly(full[0]), t.poly(full[1]), t.poly(step))
+
+
+def _length(t: Tracer, x: Any) -> Any:
+    if isinstance(x, Array) and x.dims:
+        return t.integer(x.dims[0])
+    return len(x)
+
+
+def _round(t: Tracer, x: Any, *args: Any) -> Any:
+    if isinstance(x, Array):
+        raise Unsupported("round", "rounding has no rule in references")
+    return round(x, *args)
+
+
+def traced_builtins(t: Tracer) -> dict[str, Any]:
+    """The builtins, those that meet symbolic values replaced."""
+    own: dict[str, Any] = {
+        "range": functools.partial(_range, t), "len": functools.partial(_length, t),
+        "float": PythonType(float, functools.partial(_to_float, t)),
+        "int": PythonType(int, functools.partial(_to_int, t)),
+        "bool": PythonType(bool, bool),
+        "min": functools.partial(_extremum, t, "min"), "max": functools.partial(_extremum, t, "max"),
+        "round": functools.partial(_round, t),
+        ENTER: functools.partial(Loop, t),
+    }
+    return {**vars(builtins), **own}
+
+
+class Math:
+    """The tracing namespace bound to `math`: symbolic arguments go to the NumPy functions."""
+
+    def __init__(self, tracer: Tracer) -> None:
+        self._t = tracer
+
+    def __getattr__(self, name: str) -> Any:
+        plain = getattr(math, name)
+        if not callable(plain):
+            return plain
+
+        def function(*args: Any, **kwargs: Any) -> Any:
+            if not any(isinstance(a, Array) for a in args):
+                return plain(*args, **kwargs)
+            if name not in _MATH or kwargs:
+                raise Unsupported(f"math.{name}", "it has no rule for symbolic values")
+            return self._t.call(_MATH[name], *args)
+
+        return function
+
+
+def traced_value(t: Tracer, value: Any) -> Any:
+    """The tracing counterpart of a global of the reference's module; the value itself when there is none."""
+    if value is np:
+        return NumPy(t)
+    if value is np.linalg:
+        return NumPy(t, "linalg.")
+    if value is math:
+        return Math(t)
+    name = getattr(value, "__name__", "")
+    if isinstance(name, str) and not isinstance(value, ModuleType):
+        if getattr(np, name, None) is value and (name in FUNCTIONS or name in _TYPES):
+            return getattr(NumPy(t), name)
+        if getattr(math, name, None) is value and name in _MATH:
+            return getattr(Math(t), name)
+    return value
+
+
+def names_of_numpy() -> Iterator[str]:
+    """The NumPy names that references may use."""
+    yield from sorted({*(n for n in FUNCTIONS if not n.startswith("__")), *_TYPES, *_CONSTANTS})
+
+
+__all__ = ["Math", "NumPy", "PythonType", "convert", "names_of_numpy", "traced_builtins", "traced_value"]

@@ -1,0 +1,338 @@
+"""Run a reference on symbolic arrays.
+
+The reference is executed, not parsed: a copy of the function, with `np`, `math`, `range` and friends bound to tracing
+versions, is called with one symbolic array per buffer and one symbol per size. Only its `for` statements are rewritten,
+to note what they carry. The candidate kernel is never involved.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+import traceback
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from types import CellType, CodeType, FunctionType
+from typing import Any, Final
+
+from warpproof.core import InputError, Span, Unsupported, WarpproofError
+from warpproof.reference.arrays import BOOL, FLOAT, Array, DType, Reader, Tracer
+from warpproof.reference.elements import Index
+from warpproof.reference.facts import Facts
+from warpproof.reference.loops import LoopRewriter, mentions_mark, walk
+from warpproof.reference.manifest import Launch
+from warpproof.reference.namespace import traced_builtins, traced_value
+from warpproof.reference.symbolic import SymbolicBuffer, SymbolicLaunch, symbolic_launch
+from warpproof.reference.wording import describe
+from warpproof.terms import Arena, Poly, Pred, Real
+
+_NUMPY: Final = {"bool": BOOL}
+_FOREIGN: Final = ("numpy", "warpproof", "builtins", "math")
+
+
+@dataclass(frozen=True, slots=True)
+class SymbolicArray:
+    """One output of the reference: its shape and the real value at any index."""
+
+    name: str
+    dtype: str
+    shape: tuple[Poly, ...]
+    tracer: Tracer = field(repr=False, compare=False)
+    reader: Reader = field(repr=False, compare=False)
+
+    def index_symbols(self, name: str = "o") -> Index:
+        """Fresh index symbols that range over the shape."""
+        return self.tracer.fresh_index(self.shape, name)
+
+    def at(self, indices: Iterable[Poly]) -> Real:
+        """The value at a multi-index inside the shape; integers and booleans as reals."""
+        index = tuple(indices)
+        if len(index) != len(self.shape):
+            raise ValueError(f"{self.name} has {len(self.shape)} axes, not {len(index)}")
+        value = self._written(self.tracer.elements.real(self.reader(index)), ())
+        own = frozenset(a for p in index for a in self.tracer.arena.poly_free(p))
+        if not value.free <= own:
+            raise Unsupported(f"output {self.name!r}", "its value depends on the index of a loop that has ended")
+        return value
+
+    def _written(self, x: Real, context: tuple[Pred, ...]) -> Real:
+        """x without choices of unwritten elements that the shape excludes."""
+        if x.op == "poison":
+            raise InputError("REF242", f"output {self.name!r} may hold {x.data}")
+        if x.op != "sel" or x.pred is None or not any(y.op == "poison" for y in walk(x)):
+            return x
+        a, facts = self.tracer.arena, self.tracer.facts
+        no = a.negate(x.pred)
+        if facts.holds_given(x.pred, context):
+            return self._written(x.args[0], context)
+        if facts.holds_given(no, context):
+            return self._written(x.args[1], context)
+        return a.sel(x.pred, self._written(x.args[0], (*context, x.pred)), self._written(x.args[1], (*context, no)))
+
+
+def trace(reference: Callable[..., Any], launch: Launch | SymbolicLaunch, arena: Arena) -> dict[str, SymbolicArray]:
+    """The compared outputs of the reference as functions of the inputs, for all admitted sizes.
+
+    Raises InputError REF24x for a reference that fails, or that needs a precondition that is missing, and Unsupported
+    for constructs without a rule; both name the line of the reference.
+    """
+    made = launch if isinstance(launch, SymbolicLaunch) else symbolic_launch(launch, arena)
+    limits = {b.name: _limits(b) for b in made.buffers.values() if b.integral}
+    tracer = Tracer(arena, Facts(arena, made.facts, limits))
+    inputs = _inputs(tracer, made)
+    arguments = bind(reference, made.launch, inputs)
+    copy = _Copier(tracer).function(reference)
+    place = _Place(reference)
+    with place:
+        returned = copy(**arguments)
+        return _outputs(tracer, made, returned)
+
+
+def _limits(b: SymbolicBuffer) -> tuple[Poly | None, Poly | None]:
+    return b.range if b.range is not None else (None, None)
+
+
+def element_type(dtype: str) -> DType:
+    """The NumPy type of a buffer's elements, every float as float64."""
+    import numpy as np
+
+    if dtype in ("f16", "bf16", "f32", "f64"):
+        return FLOAT
+    if dtype == "bool":
+        return BOOL
+    return np.dtype({"i": "int", "u": "uint"}[dtype[0]] + dtype[1:])
+
+
+def _inputs(t: Tracer, made: SymbolicLaunch) -> dict[str, Any]:
+    """The arguments by name: buffers as arrays, sizes and scalars as weak scalars."""
+    out: dict[str, Any] = {name: t.integer(p) for name, p in made.sizes.items()}
+    for name, node in made.scalars.items():
+        out[name] = t.scalar(node, FLOAT, weak=True)
+    for b in made.buffers.values():
+        out[b.name] = _buffer_array(t, b)
+    return out
+
+
+def _buffer_array(t: Tracer, b: SymbolicBuffer) -> Array:
+    if b.kind == "ptr_out":
+        def refuse(i: Index) -> Real:
+            raise InputError("REF243", f"the reference reads {b.name!r}, which is an output",
+                             hint="make it InOut (ptr_inout) if its value at entry matters")
+        return Array(t, b.shape, element_type(b.dtype), refuse, readonly=f"the output {b.name!r}")
+
+    def element(i: Index) -> Real | Poly | Pred:
+        e = b.element(t.arena, i)
+        if b.init_zero:
+            return t.arena.zero if isinstance(e, Real) else t.arena.false if b.dtype == "bool" else Poly({})
+        return t.arena.ne(e) if b.dtype == "bool" and isinstance(e, Poly) else e
+
+    return Array(t, b.shape, element_type(b.dtype), element, readonly=f"the input {b.name!r}")
+
+
+def bind(reference: Callable[..., Any], launch: Launch, values: Mapping[str, Any]) -> dict[str, Any]:
+    """The keyword arguments of the reference; InputError REF244 for a parameter that the launch does not have."""
+    try:
+        parameters = inspect.signature(reference).parameters.values()
+    except (TypeError, ValueError) as e:
+        raise InputError("REF244", f"the reference has no signature: {e}") from None
+    out: dict[str, Any] = {}
+    for p in parameters:
+        if p.kind is p.VAR_KEYWORD:
+            outputs = {q.name for q in launch.params if q.kind == "ptr_out"}
+            return {**{k: v for k, v in values.items() if k not in outputs}, **out}
+        if p.kind in (p.POSITIONAL_ONLY, p.VAR_POSITIONAL):
+            raise InputError("REF244", f"the reference's parameter {p.name!r} must be passable by name")
+        if p.name in values:
+            out[p.name] = values[p.name]
+        elif p.default is p.empty:
+            raise InputError("REF244", f"the reference has a parameter {p.name!r}, which is no input, scalar or size",
+                             hint="names must agree with the launch: " + ", ".join(sorted(values)))
+    return out
+
+
+def _outputs(t: Tracer, made: SymbolicLaunch, returned: Any) -> dict[str, SymbolicArray]:
+    expected = {p.name: made.buffers[p.name] for p in made.launch.outputs}
+    check_names(returned, expected)
+    out: dict[str, SymbolicArray] = {}
+    for name, b in expected.items():
+        a = t.lift(returned[name])
+        same = len(a.dims) == len(b.shape) and all(t.facts.same(p, q) for p, q in zip(a.dims, b.shape))
+        if not same:
+            have, want = (", ".join(describe(t.arena, d) for d in s) for s in (a.dims, b.shape))
+            raise InputError("REF242", f"output {name!r} has the shape ({have}), the launch says ({want})",
+                             hint="shapes must be equal for all admitted sizes; reshape in the reference")
+        if b.integral and a.dtype.kind == "f":
+            raise InputError("REF242", f"output {name!r} is of type {b.dtype}, but the reference returns reals",
+                             hint="convert to the integer type in the reference")
+        array = SymbolicArray(name, b.dtype, b.shape, t, a.reader())
+        value = array.at(array.index_symbols())
+        if mentions_mark(value):
+            raise Unsupported(f"output {name!r}", "it depends on a variable of a loop that did not close")
+        out[name] = array
+    return out
+
+
+def check_names(returned: Any, expected: Iterable[str]) -> None:
+    """Raise InputError REF242 unless the reference returned a dict with exactly the compared outputs."""
+    wanted = set(expected)
+    if not isinstance(returned, Mapping):
+        raise InputError("REF242", f"the reference returned {type(returned).__name__}, not a dict of outputs",
+                         hint="return {" + ", ".join(f'"{n}": …' for n in sorted(wanted)) + "}")
+    missing, extra = sorted(wanted - set(returned)), sorted(str(k) for k in set(returned) - wanted)
+    if missing:
+        raise InputError("REF242", f"the reference does not return the output {missing[0]!r}",
+                         hint="return it, or mark the buffer as scratch")
+    if extra:
+        raise InputError("REF242", f"the reference returns {extra[0]!r}, which is no compared output",
+                         hint="outputs are ptr_out, and ptr_inout that is not scratch")
+
+
+def depends_on_inputs(arrays: Mapping[str, SymbolicArray]) -> bool:
+    """True when the value of at least one output mentions an input element or a float scalar."""
+    for a in arrays.values():
+        nodes = list(walk(a.at(a.index_symbols())))
+        if any(y.op in ("load", "symbol") for y in nodes):
+            return True
+        atoms = {x for y in nodes for p in _polys(y) for x in p.atoms()}
+        if _mentions_element(a.tracer.arena, atoms):
+            return True
+    return False
+
+
+def _polys(y: Real) -> list[Poly]:
+    out = [y.data] if y.op == "int" else []
+    preds = [y.pred] if y.pred is not None else []
+    while preds:
+        p = preds.pop()
+        out += [p.data] if p.op in ("le", "eq", "ne") else []
+        preds.extend(p.args)
+    return out
+
+
+def _mentions_element(arena: Arena, atoms: set[int]) -> bool:
+    seen: set[int] = set()
+    stack = list(atoms)
+    while stack:
+        i = stack.pop()
+        if i in seen:
+            continue
+        seen.add(i)
+        atom = arena.atoms[i]
+        if atom.kind == "elem":
+            return True
+        stack.extend(x for p in atom.args for x in p.atoms())
+        if atom.pred is not None:
+            stack.extend(x for p in [atom.pred] if isinstance(p.data, Poly) for x in p.data.atoms())
+    return False
+
+
+class _Copier:
+    """Copies of functions whose globals are tracing versions; one set of globals per module."""
+
+    def __init__(self, tracer: Tracer) -> None:
+        self.t = tracer
+        self._globals: dict[int, dict[str, Any]] = {}
+        self._functions: dict[int, FunctionType] = {}
+        self._builtins = traced_builtins(tracer)
+
+    def function(self, f: Callable[..., Any]) -> FunctionType:
+        """The tracing copy of a Python function."""
+        f = inspect.unwrap(f)
+        if not isinstance(f, FunctionType):
+            raise InputError("REF244", "the reference must be a Python function")
+        made = self._functions.get(id(f))
+        if made is None:
+            namespace = self._module(f.__globals__)
+            closure = tuple(CellType() for _ in f.__closure__ or ())
+            made = FunctionType(_rewritten(f), namespace, f.__name__, f.__defaults__, closure or None)
+            made.__kwdefaults__ = f.__kwdefaults__
+            self._functions[id(f)] = made
+            for cell, old in zip(closure, f.__closure__ or ()):
+                try:
+                    cell.cell_contents = self._value(old.cell_contents)
+                except ValueError:
+                    continue  # an empty cell stays empty
+        return made
+
+    def _module(self, original: dict[str, Any]) -> dict[str, Any]:
+        made = self._globals.get(id(original))
+        if made is None:
+            made = self._globals[id(original)] = {}
+            for name, value in original.items():
+                made[name] = self._value(value)
+            made["__builtins__"] = self._builtins
+        return made
+
+    def _value(self, value: Any) -> Any:
+        if isinstance(value, FunctionType) and not value.__module__.startswith(_FOREIGN):
+            return self.function(value)
+        return traced_value(self.t, value)
+
+
+def _rewritten(f: FunctionType) -> CodeType:
+    """The code of f with its loops noted; the code itself when the source is not at hand."""
+    try:
+        lines, first = inspect.getsourcelines(f)
+        tree = ast.parse(textwrap.dedent("".join(lines)))
+    except (OSError, TypeError, SyntaxError, IndentationError):
+        return f.__code__
+    node = tree.body[0] if tree.body else None
+    if not isinstance(node, ast.FunctionDef) or node.name != f.__name__ or not any(
+        isinstance(n, ast.For) for n in ast.walk(node)
+    ):
+        return f.__code__
+    ast.increment_lineno(tree, first - 1)
+    node.decorator_list, node.returns = [], None
+    node.args.defaults, node.args.kw_defaults = [], [None] * len(node.args.kwonlyargs)
+    for a in [*node.args.args, *node.args.kwonlyargs, node.args.kwarg, node.args.vararg]:
+        if a is not None:
+            a.annotation = None
+    node = LoopRewriter().visit(node)
+    free = f.__code__.co_freevars
+    outer = ast.parse(f"def __outer__({', '.join(free)}):\n    pass\n    return {f.__name__}")
+    definition = outer.body[0]
+    assert isinstance(definition, ast.FunctionDef)
+    definition.body[0] = node
+    code = compile(ast.fix_missing_locations(outer), f.__code__.co_filename, "exec")
+    return _inner_code(code, f)
+
+
+def _inner_code(code: CodeType, f: FunctionType) -> CodeType:
+    """The code object of f inside its compiled wrapper, its free variables in f's order."""
+    stack = [code]
+    while stack:
+        c = stack.pop()
+        if c.co_name == f.__name__ and c.co_freevars == f.__code__.co_freevars and c is not code:
+            return c
+        stack.extend(k for k in c.co_consts if isinstance(k, CodeType))
+    return f.__code__
+
+
+class _Place:
+    """Gives errors of the reference the line they arose at."""
+
+    def __init__(self, reference: Callable[..., Any]) -> None:
+        code = getattr(inspect.unwrap(reference), "__code__", None)
+        self.file = code.co_filename if code is not None else ""
+
+    def __enter__(self) -> _Place:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: Any) -> None:
+        if error is None or not isinstance(error, Exception):
+            return
+        frames = traceback.extract_tb(tb)
+        own = [f for f in frames if f.filename == self.file]
+        span = Span(own[-1].lineno or 1, (own[-1].colno or 0) + 1, 1, self.file) if own else None
+        match error:
+            case WarpproofError():
+                error.span = error.span or span
+            case Unsupported():
+                error.span = error.span or span
+            case _ if own and frames[-1] is own[-1] or isinstance(error, TypeError | ValueError | IndexError | OverflowError):
+                raise InputError("REF240", f"the reference raised {type(error).__name__}: {error}", span) from error
+            case RecursionError():
+                raise Unsupported("the reference", "its terms are nested too deeply", span) from error
+            case _:
+                return
