@@ -2,12 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import json
+import resource
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
 
+from warpproof.core import InputError
+from warpproof.counterexample import (
+    Call,
+    compare,
+    describe_call,
+    describe_difference,
+    describe_finding,
+    expected_outputs,
+    restore_call,
+    run_call,
+    sample_call,
+)
+from warpproof.frontends import PtxSource, load_kernel, read_source, split_kernel
 from warpproof.judge import Report
+from warpproof.proving import Task
+from warpproof.proving import prove as prove_task
+from warpproof.ptx import Kernel, parse, resolve
+from warpproof.reference import Launch, load_contract, load_launch, load_spec
 
 Progress = Callable[[str], None]
+MAX_BUNDLE_BYTES: Final = 512 << 20
+# The engine's own deadline comes first, so that what it has found by then is reported and not lost with the child.
+_SHARE: Final = 0.85
+_RESERVE_S: Final = 3.0
 
 
 def silent(stage: str) -> None:
@@ -31,3 +57,107 @@ class Job:
     timeout_s: float = 100.0
     seed: int = 0
     sample: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A job read in: the launch, the reference, the PTX and the kernel in it. `label` names it in reports."""
+
+    launch: Launch
+    reference: Callable[..., Mapping[str, Any]]
+    source: PtxSource
+    kernel: Kernel
+    label: str
+
+
+def load(job: Job, on_stage: Progress = silent) -> Problem:
+    """Read the contract or spec and launch, compile the kernel if it is source; InputError for whatever is wrong."""
+    on_stage("reading the contract")
+    launch, reference, path, name = _parts(job)
+    on_stage(f"reading {path.name}" if path.suffix == ".ptx" else f"compiling {path.name}")
+    options = (*launch.options.options, *job.options)
+    source = load_kernel(path, name, job.arch or launch.sm, options)
+    kernel = resolve(parse(source.text, source.file), source.kernel)
+    return Problem(launch, reference, source, kernel, f"{path.name}::{source.kernel}")
+
+
+def _parts(job: Job) -> tuple[Launch, Callable[..., Mapping[str, Any]], Path, str | None]:
+    given, named = split_kernel(job.kernel) if job.kernel else (None, None)
+    if job.contract is not None:
+        file, _, which = job.contract.partition("::")
+        contract = load_contract(file, which or None)
+        path = contract.kernel_path if given is None else Path(given)
+        name = job.kernel_name or named or contract.kernel_name
+        return contract.launch, contract.reference, path, name
+    if given is None or job.spec is None or job.launch is None:
+        raise InputError("CLI601", "give a contract, or all of spec, kernel and launch")
+    launch = load_launch(Path(job.launch))
+    return launch, load_spec(job.spec), Path(given), job.kernel_name or named or launch.kernel or None
+
+
+def prove(job: Job, on_stage: Progress = silent) -> Report:
+    """The report on the job's kernel. Raises InputError for unusable input, Unsupported and whatever the engine raises."""
+    began = time.monotonic()
+    problem = load(job, on_stage)
+    seconds = max(1.0, job.timeout_s * _SHARE - _RESERVE_S - (time.monotonic() - began))
+    source = problem.source
+    task = Task(problem.kernel, problem.launch, problem.reference, source.text, source.file, source.sources, seconds,
+                job.seed)
+    report = prove_task(task, on_stage)
+    return replace(report, kernel=problem.label, time_s=time.monotonic() - began, peak_mb=_peak_mb())
+
+
+def run(job: Job, on_stage: Progress = silent) -> dict[str, Any]:
+    """One bit-exact run at the contract's sample sizes with random inputs, compared with the reference."""
+    problem = load(job, on_stage)
+    if job.sample >= max(1, problem.launch.examples):
+        raise InputError("RUN802", f"there is no sample {job.sample}; the contract has {problem.launch.examples}",
+                         hint="give sample values in `sizes`, or examples=… of a Size")
+    sizes = problem.launch.example(job.sample) if problem.launch.examples else {}
+    return _run(problem, sample_call(problem.launch, sizes, job.seed), on_stage)
+
+
+def replay(file: str, on_stage: Progress = silent) -> dict[str, Any]:
+    """The run of a saved counterexample against the kernel as it is now."""
+    bundle = _bundle(Path(file))
+    job, found = bundle["job"], bundle["report"]["counterexample"]
+    names = ("contract", "spec", "kernel", "launch", "kernel_name", "arch")
+    if any(not isinstance(job.get(n), str | None) for n in names) or not isinstance(job.get("options", []), list):
+        raise InputError("CLI600", f"{file!r}: `job` is not one that `prove --save` wrote")
+    problem = load(Job(**{n: job.get(n) for n in names}, options=tuple(job.get("options", []))), on_stage)
+    return _run(problem, restore_call(problem.launch, found), on_stage)
+
+
+def _bundle(path: Path) -> dict[str, Any]:
+    """A saved counterexample: an object with `job` and `report.counterexample` objects, else CLI600."""
+    try:
+        data = json.loads(read_source(path, MAX_BUNDLE_BYTES))
+        fits = data["schema"] == 1 and isinstance(data["job"], dict) and isinstance(data["report"], dict)
+        fits = fits and isinstance(data["report"]["counterexample"], dict)
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise InputError("CLI600", f"{str(path)!r} is not a saved counterexample: {str(error)[:200]}",
+                         hint="write one with `warpproof prove … --save FILE`") from None
+    if not fits:
+        raise InputError("CLI600", f"{str(path)!r} holds no counterexample")
+    return dict(data)
+
+
+def _run(problem: Problem, call: Call, on_stage: Progress) -> dict[str, Any]:
+    on_stage("running")
+    outcome = run_call(problem.kernel, call)
+    on_stage("comparing")
+    differences = compare(call, outcome, expected_outputs(call, problem.reference))
+    source = problem.source
+    findings = [describe_finding(f, source.text, source.file, source.sources) for f in outcome.findings]
+    agrees = outcome.completed and not findings and all(d.mismatched == 0 for d in differences)
+    return {
+        "schema": 1, "kernel": problem.label, "agrees": agrees, "completed": outcome.completed, "steps": outcome.steps,
+        **{key: value for key, value in describe_call(call).items() if key != "inputs"},
+        "outputs": [describe_difference(d) for d in differences], "findings": findings, "notes": list(outcome.notes),
+    }
+
+
+def _peak_mb() -> float:
+    """The largest resident set of this process and of its largest child so far (Linux counts KiB)."""
+    usage = [resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return max(usage) / 1024

@@ -143,3 +143,29 @@ def test_barriers_of_ctas_are_independent(schedule: str) -> None:
     assert outcome.findings == ()
     got = outcome.buffers["out"].array(np.uint32).reshape(5, 32)
     np.testing.assert_array_equal(got, 100 * (np.arange(5)[:, None] + 1) + (np.arange(32) + 1) % 32)
+
+
+ROLLED = ("mov.u32 %r6, {start};", "again: setp.ge.u32 %p1, %t, %r6; @%p1 bra skip; add.u32 %r7, %r7, 1; bar.sync 0;",
+          "skip: shr.u32 %r6, %r6, 1; setp.ne.u32 %p2, %r6, 0; @%p2 bra again; ret;")
+
+
+def test_barrier_around_which_some_threads_go() -> None:
+    lines = [ROLLED[0].format(start=64), *ROLLED[1:]]
+    found = run(written(*lines), 64, output("out", 1)).findings
+    assert {f.kind for f in found} == {"barrier-divergence", "exited-at-barrier"}
+    by_warp = [ROLLED[0].format(start=64), ROLLED[1].replace("%t, %r6", "%r5, %r6"), ROLLED[2]]
+    assert run(written("mov.u32 %r5, 0;", *by_warp), 64, output("out", 1)).findings == ()
+
+
+def test_leaving_early_is_not_going_around_a_barrier() -> None:
+    laid_out_behind = written(
+        "and.b32 %r1, %t, 1; setp.eq.u32 %p1, %r1, 0; setp.ge.u32 %p2, %t, 40; @%p1 bra cold; mov.u32 %r2, 1;",
+        "join: @%p2 bra leave; bar.sync 0; bar.sync 0; ret;", "cold: mov.u32 %r2, 2; bra join;",
+        "leave:", store_at_thread("%r2"), "ret;")
+    outcome = run(laid_out_behind, 64, output("out", 64))
+    assert outcome.kinds() == {"exited-at-barrier"}
+
+
+def test_predicated_barrier_is_divergent() -> None:
+    kernel = written("setp.lt.u32 %p1, %t, 16; @%p1 bar.sync 0; bar.sync 0; ret;")
+    assert run(kernel, 32, output("out", 1)).kinds() == {"barrier-divergence", "exited-at-barrier"}

@@ -44,6 +44,12 @@ def test_fault_is_found_under_every_schedule(case: Case, kind: str, schedule: st
     assert kind in _run(case, schedule, 7).kinds()
 
 
+def test_barrier_inside_a_divergent_branch_of_a_tree_reduction() -> None:
+    found = [f for f in _run(center("center-tree-bad")).findings if f.kind == "barrier-divergence"]
+    assert found
+    assert {f.source for f in found} == {("kernel.cu", 11)}
+
+
 def test_named_barrier_without_its_empty_twin() -> None:
     assert "barrier-mismatch" in _run(named("named-barriers-bad")).kinds()
     assert "race" in _run(named("named-barriers-bad"), "round-robin").kinds()

@@ -46,7 +46,7 @@ def plain(report: Report) -> str:
 def proved() -> Report:
     good = PropertyResult(Verdict.PROVED, evidence=(Evidence("normal-form", "c"), Evidence("solver", "d")))
     return Report("softmax.cu::softmax", Verdict.PROVED, dict.fromkeys(PROPERTIES[:4], good),
-                  (Assumption("no-alias", "buffers do not overlap", "contract"),), sizes="rows >= 1, n >= 1",
+                  (Assumption("no-alias", "buffers do not overlap", "contract"),), sizes="for all rows >= 1, n >= 1",
                   time_s=0.4242, peak_mb=120)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import resource
 import signal
 import sys
 import time
@@ -78,8 +79,22 @@ def _finish(arguments: argparse.Namespace, answer: Answer | Stopped, started: fl
 def _finish_stopped(arguments: argparse.Namespace, stopped: Stopped, elapsed: float) -> int:
     if stopped.reason is not Reason.CRASH and stopped.noise and arguments.format == "text":
         sys.stderr.write(stopped.noise)
-    report = undecided(_name(arguments), stopped.reason, stopped.detail, time_s=elapsed)
+    if arguments.command != "prove":
+        return _print_stopped(arguments, stopped)
+    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    report = undecided(_name(arguments), stopped.reason, stopped.detail, time_s=elapsed, peak_mb=peak)
     return _print_report(arguments, report)
+
+
+def _print_stopped(arguments: argparse.Namespace, stopped: Stopped) -> int:
+    """A `run` or `replay` without an outcome."""
+    if arguments.format == "json":
+        value = {"reason": stopped.reason.value, "detail": stopped.detail}
+        sys.stdout.write(to_json({"schema": 1, "kernel": _name(arguments), "agrees": None, "stopped": value}) + "\n")
+    else:
+        line = f"{_name(arguments)}  no outcome: {stopped.reason.value}: {stopped.detail}"
+        print_lines([((line, "yellow"),)], sys.stdout)
+    return 4 if stopped.reason is Reason.CRASH else 3
 
 
 def _print_report(arguments: argparse.Namespace, report: Report) -> int:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from warpproof.core import InputError, element_width
 from warpproof.machine import Buffer, ConcreteLaunch, Outcome, Pointer, emulate
 from warpproof.ptx import Kernel
-from warpproof.reference import Launch, Param
+from warpproof.reference import Launch, Param, evaluate
 
 Array = npt.NDArray[Any]
 Reference = Callable[..., Mapping[str, Any]]
@@ -171,21 +171,9 @@ def run_call(kernel: Kernel, call: Call, step_limit: int = 10_000_000, schedule:
 
 
 def expected_outputs(call: Call, reference: Reference) -> dict[str, Array]:
-    """What the reference says under NumPy, floats in double precision; InputError RUN804 if it fails or misses one."""
-    inputs: dict[str, Any] = dict(call.sizes)
-    inputs |= {name: _judged(call, name) for name in call.values if name not in call.sizes}
-    try:
-        with np.errstate(all="ignore"):
-            found = dict(reference(**inputs))
-    except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
-        raise InputError("RUN804", f"the reference fails under NumPy: {type(error).__name__}: {error}",
-                         hint="it must accept every size that the preconditions admit") from None
-    shapes = call.launch.concrete(call.sizes, {n: v for n, v in inputs.items() if np.ndim(v) == 0}).shapes
-    for p in call.launch.outputs:
-        if p.name not in found or np.shape(found[p.name]) != shapes[p.name]:
-            got = f"has the shape {np.shape(found[p.name])}" if p.name in found else "is missing"
-            raise InputError("RUN804", f"output {p.name!r} of the reference {got}, not {shapes[p.name]}")
-    return {p.name: np.asarray(found[p.name]) for p in call.launch.outputs}
+    """What the reference says under NumPy, floats in double precision; InputError REF24x if it fails or misses one."""
+    inputs = {name: _judged(call, name) for name in call.values if name not in call.sizes}
+    return dict(evaluate(reference, call.launch, call.sizes, inputs))
 
 
 def compare(

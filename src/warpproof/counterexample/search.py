@@ -29,7 +29,7 @@ VERDICT: Final = {"f64": 1e-6, "f32": 1e-2, "f16": 2e-1, "bf16": 5e-1}
 PROPERTY: Final = {
     "out-of-bounds": "memory", "misaligned": "memory", "write-to-input": "memory", "uninitialised-read": "memory",
     "race": "races", "barrier-divergence": "barriers", "barrier-mismatch": "barriers", "deadlock": "barriers",
-    "exited-at-barrier": "barriers", "undefined-collective": "barriers",
+    "undefined-collective": "barriers",
 }
 MENU: Final = (1, 2, 3, 5, 7, 16, 17, 20, 31, 33, 64, 100, 129, 150, 257, 300, 600, 1030)
 MAX_WORK: Final = 1 << 16
@@ -68,6 +68,11 @@ class Search:
 
     def run(self) -> Refutation | None:
         """The first refutation found, or None."""
+        for hint in self.hints:
+            if not self._admitted(hint.get("sizes", {})):
+                found = self._large(hint)
+                if found is not None:
+                    return found
         for sizes in self._sizes():
             for call in self._calls(sizes):
                 if time.monotonic() > self.deadline or (self.limit is not None and self.tried >= self.limit):
@@ -75,10 +80,6 @@ class Search:
                 found = self._judge(call)
                 if found is not None:
                     return found
-        for hint in self.hints:
-            found = self._large(hint)
-            if found is not None or time.monotonic() > self.deadline:
-                return found
         return None
 
     # ------------------------------------------------------------------ sizes
@@ -112,6 +113,8 @@ class Search:
             yield {n: int(rng.choice(MENU)) for n in names}
 
     def _admitted(self, sizes: Mapping[str, int]) -> bool:
+        if not set(self.launch.sizes) <= set(sizes):
+            return False
         try:
             if not self.launch.check_preconditions(sizes):
                 return False

@@ -260,8 +260,9 @@ class BatchRun:
         """Which threads of a CTA have passed the barrier at `pc` by; nobody unless the schedule keeps threads together,
         so that a thread that is not at the barrier now has gone another way."""
         span = self._batch.span(cta)
-        live = self._state.live[span]
-        return live & self._run.passage.passed(pc, self._state.pc[span]) if self._schedule.reconverging else live & False
+        if not self._schedule.reconverging:
+            return np.zeros(self._batch.padded, np.bool_)
+        return self._state.live[span] & self._run.passage.passed(pc, self._state.pc[span])
 
     def _release(self, released: list[Release]) -> None:
         for lanes, answer in released:

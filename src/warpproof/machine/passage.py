@@ -12,9 +12,9 @@ from warpproof.ptx import Instruction, Kernel
 
 
 class Passage:
-    """For the barriers in a kernel's own code. A thread has passed barrier b by when no way forward (without going round
-    a loop again) leads to b, but some way at all leads to a barrier: it took the other side of a condition around b, and
-    has not simply left the kernel early."""
+    """For the barriers in a kernel's own code. A thread has passed barrier b by when no way forward (without going
+    round a loop again) leads to b, but some way at all leads to a barrier: it took the other side of a condition around
+    b, and has not simply left the kernel early."""
 
     __slots__ = ("_ahead", "_graph", "_kernel", "_known")
 

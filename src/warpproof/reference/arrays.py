@@ -49,6 +49,12 @@ class Tracer:
         """The traced NumPy function of this name, applied."""
         return FUNCTIONS[name](self, *args, **kwargs)
 
+    def apply(self, name: str, *args: Any, **kwargs: Any) -> Array:
+        """The traced NumPy function of this name, one that returns an array."""
+        out = self.call(name, *args, **kwargs)
+        assert isinstance(out, Array)
+        return out
+
     def array(self, shape: Sequence[Poly], dtype: DType, reader: Reader) -> Array:
         """A fresh array."""
         return Array(self, tuple(shape), dtype, _memoised(reader))
@@ -80,9 +86,7 @@ class Tracer:
                 number = value if isinstance(value, Fraction) else float(value)
                 return self.scalar(self.elements.number(number), FLOAT, not isinstance(value, np.floating))
             case list() | tuple():
-                out = self.call("stack", value) if len(value) else self.call("zeros", (0,))
-                assert isinstance(out, Array)
-                return out
+                return self.apply("stack", value) if len(value) else self.apply("zeros", (0,))
             case np.ndarray():
                 return self.lift(value.tolist()) if value.ndim else self.lift(value[()])
             case _:

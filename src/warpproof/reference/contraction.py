@@ -143,8 +143,7 @@ def dot(t: Tracer, x: Any, y: Any, out: Any = None) -> Array:
     """np.dot: a sum over the last axis of x and the last but one of y."""
     a, b = t.lift(x), t.lift(y)
     if not a.dims or not b.dims:
-        product: Array = t.call("multiply", a, b)
-        return product
+        return t.apply("multiply", a, b)
     left = [f"x{k}" for k in range(len(a.dims) - 1)]
     right = [f"y{k}" for k in range(len(b.dims) - 1)]
     _equal(t, a.dims[-1], b.dims[-2] if len(b.dims) > 1 else b.dims[-1])
@@ -157,8 +156,7 @@ def inner(t: Tracer, x: Any, y: Any) -> Array:
     """The sum over the last axes of both."""
     a, b = t.lift(x), t.lift(y)
     if not a.dims or not b.dims:
-        product: Array = t.call("multiply", a, b)
-        return product
+        return t.apply("multiply", a, b)
     left, right = [f"x{k}" for k in range(len(a.dims) - 1)], [f"y{k}" for k in range(len(b.dims) - 1)]
     _equal(t, a.dims[-1], b.dims[-1])
     return contract(t, [a, b], [[*left, "sum"], [*right, "sum"]], [*left, *right])

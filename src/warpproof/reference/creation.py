@@ -124,7 +124,7 @@ def filled(t: Tracer, shape: Any, value: Any, dtype: Any) -> Array:
     """A fresh array with every element equal to a scalar."""
     v = t.lift(value)
     if v.dims:
-        out = t.call("broadcast_to", v, shape)
+        out = t.apply("broadcast_to", v, shape)
         return convert(t, out, v.dtype if dtype is None else as_dtype(dtype), copy=True)
     kind = v.dtype if dtype is None else as_dtype(dtype)
     e = v.converted(kind)(())
@@ -256,5 +256,5 @@ _triangle("triu", False)
 @numpy_function("tri")
 def tri(t: Tracer, N: Any, M: Any = None, k: Any = 0, dtype: Any = None) -> Array:
     """Ones on and below a diagonal."""
-    out: Array = t.call("tril", ones(t, [N, N if M is None else M], dtype), k)
+    out: Array = t.apply("tril", ones(t, [N, N if M is None else M], dtype), k)
     return out

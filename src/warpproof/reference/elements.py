@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -249,7 +249,7 @@ class Elements:
         return A.fcmp({"<": "lt", "<=": "le", "==": "eq", "!=": "ne"}[op], x, y)
 
     # ------------------------------------------------------------------ integers
-    def wrap(self, p: Poly, dtype: np.dtype[np.generic]) -> Poly:
+    def wrap(self, p: Poly, dtype: np.dtype[Any]) -> Poly:
         """p as an integer of the type: p itself where it fits, else its residue in the type's range."""
         info = np.iinfo(dtype)
         lo, hi = int(info.min), int(info.max)

@@ -215,7 +215,7 @@ class _Interpreter:
         """The value of a subtree."""
         a = self.algebra
         match n:
-            case ast.Constant(value=v):
+            case ast.Constant(value=bool() | int() | float() as v):
                 return a.constant(Fraction(v) if isinstance(v, float) else int(v))
             case ast.Name(id=name):
                 return bound[name] if name in bound else a.name(name)
@@ -233,8 +233,8 @@ class _Interpreter:
                 found = [a.compare(_COMPARE[type(op)], x, y) for op, x, y in zip(ops, values, values[1:])]
                 return found[0] if len(found) == 1 else a.logical("and", found)
             case ast.Subscript():
-                name, index = _root(n)
-                return a.subscript(name.id, [self.value(i, bound) for i in index])
+                root, index = _root(n)
+                return a.subscript(root.id, [self.value(i, bound) for i in index])
             case ast.Call(func=ast.Name(id="sum"), args=[ast.GeneratorExp() as g]):
                 return self._total(g, bound)
             case ast.Call(func=ast.Name(id="min" | "max" as kind), args=args):

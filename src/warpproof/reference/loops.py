@@ -8,6 +8,7 @@ term free of unknowns, the loop is a fold; a store at the loop index is a scatte
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -196,7 +197,7 @@ class Loop:
                 for x in rest[1:]:
                     g = self.t.arena.combine(op, g, x)
                 if not mentions_mark(g, self._id):
-                    total = fold_over(self.t, op, const(0), self.iterable.count, lambda v, g=g: self._at(g, v))
+                    total = fold_over(self.t, op, const(0), self.iterable.count, functools.partial(self._at, g))
                     match op:
                         case "add":
                             return els.add(start, total)

@@ -160,6 +160,14 @@ class Launch:
         return ConcreteShape((gx, gy, gz), (bx, by, bz), integer(self.dynamic_shared, env),
                              MappingProxyType(shapes), MappingProxyType(strides))
 
+    def concrete_range(self, p: Param, sizes: Mapping[str, int]) -> tuple[int, int]:
+        """The half-open range of a parameter's integer data at these sizes; its type's range when it states none."""
+        if p.range is None:
+            low, high = dtype_range(p.dtype)
+            return low, high + 1
+        env = self._environment(sizes, {})
+        return integer(p.range[0], env), integer(p.range[1], env)
+
     def symbolic(self, arena: Arena) -> SymbolicLaunch:
         """The launch over size symbols of `arena`, for all admitted sizes; see `SymbolicLaunch`."""
         from warpproof.reference.symbolic import symbolic_launch

@@ -222,8 +222,7 @@ def var(t: Tracer, x: Any, axis: Any = None, dtype: Any = None, out: Any = None,
 @numpy_function("std")
 def std(t: Tracer, *args: Any, **kwargs: Any) -> Array:
     """The square root of the variance."""
-    out: Array = t.call("sqrt", var(t, *args, **kwargs))
-    return out
+    return t.apply("sqrt", var(t, *args, **kwargs))
 
 
 @numpy_function("any")
@@ -314,8 +313,7 @@ def norm(t: Tracer, x: Any, ord: Any = None, axis: Any = None, keepdims: Any = F
     if ord not in (None, 2, "fro") or (ord == 2 and axis is None and len(t.lift(x).dims) != 1):
         raise Unsupported("np.linalg.norm", f"the order {ord} has no rule")
     a = convert(t, t.lift(x), FLOAT, copy=False)
-    out: Array = t.call("sqrt", sum_(t, t.call("square", a), axis, keepdims=keepdims))
-    return out
+    return t.apply("sqrt", sum_(t, t.call("square", a), axis, keepdims=keepdims))
 
 
 @numpy_function("trace")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from warpproof.core import InputError, Unsupported
-from warpproof.reference.arrays import INT, Array, Tracer, numpy_function
+from warpproof.reference.arrays import INT, Array, Reader, Tracer, numpy_function
 from warpproof.reference.broadcasting import broadcast_dims, pick
 from warpproof.reference.creation import shape_argument
 from warpproof.reference.elements import Element, Index
@@ -391,6 +392,10 @@ def repeat(t: Tracer, x: Any, repeats: Any, axis: Any = None) -> Array:
     return _reindexed(t, a, k, a.dims[k] * n, lambda i: t.facts.floor_div(i, n))
 
 
+def _modulo(t: Tracer, d: Poly, i: Poly) -> Poly:
+    return t.facts.mod(i, d)
+
+
 @numpy_function("tile")
 def tile(t: Tracer, x: Any, reps: Any) -> Array:
     """The whole array several times."""
@@ -404,7 +409,7 @@ def tile(t: Tracer, x: Any, reps: Any) -> Array:
             raise InputError("REF241", "a tile count may be negative", hint="add a precondition on it")
         if n != const(1):
             dim = a.dims[k]
-            a = _reindexed(t, a, k, dim * n, lambda i, d=dim: t.facts.mod(i, d))
+            a = _reindexed(t, a, k, dim * n, functools.partial(_modulo, t, dim))
     return a
 
 
@@ -454,6 +459,10 @@ def diagonal(t: Tracer, x: Any) -> Array:
     return t.array([a.dims[0]], a.dtype, lambda i: read((i[0], i[0])))
 
 
+def _along(read: Reader, axis: int, i: Index) -> Element:
+    return read((i[axis],))
+
+
 @numpy_function("meshgrid")
 def meshgrid(t: Tracer, *xs: Any, indexing: Any = "xy") -> list[Array]:
     """Coordinate arrays."""
@@ -465,6 +474,6 @@ def meshgrid(t: Tracer, *xs: Any, indexing: Any = "xy") -> list[Array]:
     out = []
     for k, a in enumerate(parts):
         read, place = a.reader(), order.index(k)
-        out.append(t.array(dims, a.dtype, lambda i, r=read, p=place: r((i[p],))))
+        out.append(t.array(dims, a.dtype, functools.partial(_along, read, place)))
     return out
 

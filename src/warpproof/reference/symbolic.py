@@ -172,7 +172,7 @@ class SymbolicAlgebra:
         base = a.as_int() if isinstance(a, Poly) else None
         if k is None or k < 0 or k > 512 or (k > 16 and (base is None or abs(base).bit_length() * k > 512)):
             raise InputError("REF207", "exponents must be integer constants: up to 16, or up to 512 bits of result")
-        out: Any = const(1)
+        out: Poly | Real = const(1)
         for _ in range(k):
             out = self.binary("*", out, a)
         return out

@@ -27,8 +27,8 @@ def report_lines(report: Report) -> list[Line]:
     """The whole report, one entry per line."""
     lines: list[Line] = [((report.kernel, "bold"), ("  ", ""), (report.verdict.value, _STYLE[report.verdict]))]
     if report.sizes:
-        lines.append((("  for all ", "dim"), (report.sizes, "")))
-    lines += [line for name in PROPERTIES for line in _property_lines(name, report.properties.get(name), report.sizes)]
+        lines.append(((f"  {report.sizes}", "dim"),))
+    lines += _properties(report)
     if report.assumptions:
         lines.append((("  assuming", ""),))
         for a in report.assumptions:
@@ -40,6 +40,17 @@ def report_lines(report: Report) -> list[Line]:
         lines.append((("  certificate ", "dim"), (report.certificate, "")))
     peak = f", {report.peak_mb:.0f} MB" if report.peak_mb else ""
     lines.append(((f"  {report.time_s:.2f} s{peak}", "dim"),))
+    return lines
+
+
+def _properties(report: Report) -> list[Line]:
+    """The properties in order; what several say of themselves is printed once, behind the last of them."""
+    lines: list[Line] = []
+    for k, name in enumerate(PROPERTIES):
+        result = report.properties.get(name)
+        following = report.properties.get(PROPERTIES[k + 1]) if k + 1 < len(PROPERTIES) else None
+        own = _property_lines(name, result, report.sizes)
+        lines += own[:1] if result is not None and following == result else own
     return lines
 
 
@@ -56,7 +67,7 @@ def _property_lines(name: str, result: PropertyResult | None, sizes: str) -> lis
         pieces.append((f"{len(result.evidence)} {noun}: {kinds}", "dim"))
     lines: list[Line] = [tuple(pieces)]
     if result.scope and result.scope != sizes:
-        lines.append(((" " * 15 + "for all ", "dim"), (result.scope, "")))
+        lines.append(((" " * 15 + result.scope, "dim"),))
     if result.detail:
         lines += [((" " * 15 + part, ""),) for part in result.detail.splitlines()]
     if result.reason in _SETTLE:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from warpproof.algebra.constraints import Formula, conjunction, formula, lane_classes, split_lanes, support
 from warpproof.algebra.lane_fields import LaneFields, vectors
-from warpproof.algebra.positivity import prove_le
+from warpproof.algebra.positivity import Certificate, prove_le
 from warpproof.core import Unsupported
 from warpproof.solve.pieces import (
     FIRST_LOCAL,
@@ -37,17 +37,51 @@ def implies(
     """
     arena = problem.arena
     given = (*problem.facts, *hypotheses)
-    parts = arena.conjuncts(predicate)
-    if all(p.op == "le" for p in parts):
-        proofs = [prove_le(arena, p.data, given, mask=mask) for p in parts]
-        if all(c is not None for c in proofs):
-            return Answer(True, {"certificates": tuple(proofs)})
+    proofs = _certificates(arena, given, predicate, mask)
+    if proofs is not None:
+        return Answer(True, {"certificates": proofs})
     found = _by_sets(problem, given, predicate, mask)
     if found.holds is None and smt_s > 0:
         reply = entails(arena, given, predicate, mask=mask, timeout_s=smt_s)
         if reply.status == "unsat":
             return Answer(True, {"solver": "z3 (SMT-LIB)"})
     return found
+
+
+def _certificates(
+    arena: Arena, given: Sequence[Pred], goal: Pred, mask: BoolVector | None
+) -> tuple[Certificate, ...] | None:
+    """Positivity certificates that together prove the goal: of an `or`, one part when all others are false."""
+    match goal.op:
+        case "le":
+            found = prove_le(arena, goal.data, given, mask=mask)
+            return None if found is None else (found,)
+        case "eq":
+            return _all_of(_certificates(arena, given, arena.le(p), mask) for p in (goal.data, -goal.data))
+        case "ne":
+            below = prove_le(arena, goal.data + 1, (*given, arena.le(goal.data)), mask=mask)
+            return None if below is None else (below,)
+        case "and":
+            return _all_of(_certificates(arena, given, q, mask) for q in goal.args)
+        case "or":
+            for q in goal.args:
+                rest = [arena.negate(r) for r in goal.args if r is not q]
+                if q.op != "lanes" and (some := _certificates(arena, (*given, *rest), q, mask)) is not None:
+                    return some
+            return None
+        case "true":
+            return ()
+        case _:
+            return None
+
+
+def _all_of(parts: Iterable[tuple[Certificate, ...] | None]) -> tuple[Certificate, ...] | None:
+    out: tuple[Certificate, ...] = ()
+    for p in parts:
+        if p is None:
+            return None
+        out += p
+    return out
 
 
 def _by_sets(problem: Problem, given: Sequence[Pred], goal: Pred, mask: BoolVector | None) -> Answer:
