@@ -73,7 +73,7 @@ def test_half_precision_functions_round_once_to_the_format() -> None:
 
 
 def test_rsqrt_of_f64() -> None:
-    x = np.array([4.0, 0.0, -1.0]).view(np.uint64)
-    assert Bits(3).floating("rsqrt", scalar("f64"), APPROX, x).tolist() == [
-        0x3FE0000000000000, 0x7FF0000000000000, 0x7FF8000000000000,
-    ]  # fmt: skip
+    x = np.array([4.0, 0.0, -1.0, 3.0, 0.7]).view(np.uint64)
+    out = Bits(5).floating("rsqrt", scalar("f64"), APPROX, x)
+    assert out[:3].tolist() == [0x3FE0000000000000, 0x7FF0000000000000, 0x7FF8000000000000]
+    assert np.allclose(out[3:].view(np.float64), [3**-0.5, 0.7**-0.5], rtol=2.0**-52, atol=0)

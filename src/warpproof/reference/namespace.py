@@ -201,9 +201,9 @@ def traced_value(t: Tracer, value: Any) -> Any:
         return Math(t)
     name = getattr(value, "__name__", "")
     if isinstance(name, str) and not isinstance(value, ModuleType):
-        if getattr(np, name, None) is value and (name in FUNCTIONS or name in _TYPES):
+        if (name in FUNCTIONS or name in _TYPES) and getattr(np, name, None) is value:
             return getattr(NumPy(t), name)
-        if getattr(math, name, None) is value and name in _MATH:
+        if name in _MATH and getattr(math, name, None) is value:
             return getattr(Math(t), name)
     return value
 

@@ -164,7 +164,7 @@ def _extremal(name: str, op: str) -> Callable[..., Array]:
                  **kwargs: Any) -> Array:
         a = _prepared(t, x, None, {**kwargs, "out": out})
         if a.dtype.kind == "b":
-            return t.call("any" if op == "max" else "all", a, axis, keepdims=keepdims)
+            return t.apply("any" if op == "max" else "all", a, axis, keepdims=keepdims)
         if initial is _MISSING:
             _nonempty(t, a, axis, f"np.{name}")
         found = reduce_axes(t, a, axis, bool(keepdims), a.dtype, op, t.elements.real)

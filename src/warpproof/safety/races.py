@@ -61,7 +61,7 @@ def _buffer(
         reads = both[: len(loads)]
         text = f"an element of {info.name} is read only by the thread that writes it"
         claims.append(_claim(text, equal_index_same_thread(problem, reads, writes), where(loads[0].instruction)))
-        claims.append(_read_first(info.name, problem, loads, stores, both, where))
+        claims.append(_read_first(facts, info.name, loads, stores, both, where))
     return claims
 
 
@@ -73,19 +73,24 @@ def _claim(text: str, answer: Answer, place: str) -> Claim:
 
 
 def _read_first(
-    name: str, problem: Problem, loads: Sequence[Access], stores: Sequence[Access], both: Sequence[Piece], where: Where
+    facts: Facts, name: str, loads: Sequence[Access], stores: Sequence[Access], both: Sequence[Piece], where: Where
 ) -> Claim:
     """A thread reads an element before it writes it: the run takes loads of a written buffer as the entry contents.
 
-    Shown when one index is reached in one iteration of one loop nest only, and there every load comes before the store.
+    One index is reached at one point (lane, block, iteration) only, and at one point a load that comes after a store
+    has another index.
     """
+    arena = facts.arena
     text = f"elements of {name} are read before they are written"
     place = where(loads[0].instruction)
-    early = all(
-        a.order < s.order
-        for a in loads if a.kind == "load" for s in stores if a.loops == s.loops or not (a.loops and s.loops)
+    late = [
+        (a, s) for a in loads if a.kind == "load" for s in stores
+        if s.order < a.order and (a.loops == s.loops or not (a.loops and s.loops))
+    ]
+    apart = all(
+        facts.implied(arena.conj((a.path, s.path)), arena.ne(a.index - s.index), hard=True) for a, s in late
     )
-    if early and injective(problem, both, ("lane", "blocks", "loops")).holds:
+    if apart and injective(Problem(arena, facts.base), both, ("lane", "blocks", "loops")).holds:
         return Claim("races", text, Status.SHOWN, "integer-sets", place)
     return Claim("races", text, Status.OPEN, place=place,
                  hint=f"{name} is read and written; the order within a thread was not shown")

@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 import numpy as np
 
 from warpproof.algebra import check, prove_le
 from warpproof.solve.entailment import implies
 from warpproof.solve.relations import Problem
-from warpproof.terms import Arena, BoolVector, Pred
+from warpproof.terms import Arena, BoolVector, Pred, const
 
-_EASY = 4_000
+_FEW: Final = 6
+
+
+def _defines(arena: Arena, atom: int, value: int) -> tuple[Pred, ...]:
+    """What it means for a minimum or maximum to have this value."""
+    a = arena.atoms[atom]
+    if a.kind not in ("min", "max"):
+        return ()
+    sign = 1 if a.kind == "min" else -1
+    return (
+        *(arena.le((value - p) * sign) for p in a.args), arena.disj(arena.eq(p - value) for p in a.args),
+    )
 
 
 class Facts:
@@ -39,8 +51,33 @@ class Facts:
             return True
         key = (path.id, claim.id, hard)
         if key not in self._memo:
-            self._memo[key] = self._decide(path, claim, hard)
+            self._memo[key] = self._decide(path, claim, hard) or (hard and self._by_values(path, claim))
         return self._memo[key]
+
+    def _by_values(self, path: Pred, claim: Pred) -> bool:
+        """One case for each value of a factor with few values (a grid of at most a few blocks)."""
+        atom = self._small_factor(path, claim)
+        if atom is None:
+            return False
+        lo, hi = self.arena.ranges[atom]
+        assert lo is not None and hi is not None
+        return all(self._at_value(atom, v, path, claim) for v in range(lo, hi + 1))
+
+    def _small_factor(self, path: Pred, claim: Pred) -> int | None:
+        polys = [p.data for q in (path, claim) for p in self.arena.conjuncts(q) if p.op in ("le", "eq", "ne")]
+        for p in polys:
+            for m in p.terms:
+                for a in m if len(m) > 1 else ():
+                    lo, hi = self.arena.ranges.get(a, (None, None))
+                    if lo is not None and hi is not None and hi - lo < _FEW and not self.arena.atoms[a].free:
+                        return a
+        return None
+
+    def _at_value(self, atom: int, value: int, path: Pred, claim: Pred) -> bool:
+        arena = self.arena
+        put = arena.substitution({atom: const(value)})
+        case = Facts(arena, (*(put.pred(p) for p in self.base), *_defines(arena, atom, value)))
+        return case.implied(put.pred(path), put.pred(claim), hard=True)
 
     def _decide(self, path: Pred, claim: Pred, hard: bool) -> bool:
         match claim.op:

@@ -187,7 +187,9 @@ class Arena(RealArena):
     def substitution(self, atoms: Mapping[int, Poly], reals: Mapping[Real, Real] | None = None) -> TermMap:
         """A reusable substitution of atoms by polynomials and of leaf nodes by nodes."""
         table = dict(reals or {})
-        touches = frozenset(atoms) | frozenset(i for r in table for i in r.free)
+        touches: frozenset[int] | None = frozenset(atoms) | frozenset(i for r in table for i in r.free)
+        if any(a not in self.atoms[a].free for a in atoms):
+            touches = None  # sizes and blocks are not tracked by `free`
         return TermMap(self, atoms.get, table.get, lambda p: None, None, touches)
 
     def substitute(self, x: Real, atoms: Mapping[int, Poly]) -> Real:
