@@ -101,7 +101,7 @@ def scope_of(launch: Launch) -> str:
     """The admitted sizes in words."""
     if not launch.sizes:
         return "for the one launch described"
-    conditions = [str(p) for p in launch.preconditions]
+    conditions = [p.text for p in launch.preconditions]
     return f"for all {', '.join(launch.sizes)}" + (f" with {', '.join(conditions)}" if conditions else "")
 
 

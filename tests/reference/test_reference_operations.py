@@ -48,7 +48,7 @@ ELEMENTWISE: dict[str, Callable[..., Any]] = {
     "multiaxis": lambda x, y, v, k: x * np.sum(y, axis=(0, 1)) + np.max(x) - np.min(y, axis=None, keepdims=True),
     "prod": lambda x, y, v, k: np.prod(x / 2, axis=1, keepdims=True) + y,
     "anyall": lambda x, y, v, k: np.where(np.any(x > 1, axis=1), 1, 0)[:, None] + np.where(np.all(x < 1.5, axis=0), y, x),
-    "intsum": lambda x, y, v, k: x / (1 + k.sum(axis=1, keepdims=True)) + k.max() + np.count_nonzero(x > 0),
+    "intsum": lambda x, y, v, k: x / (1.0 + k.sum(axis=1, keepdims=True)) + k.max() + np.count_nonzero(x > 0),
     "argmax": lambda x, y, v, k: np.argmax(x, axis=1)[:, None] + y * 0 + np.argmin(y, axis=0) + x.argmax(),
     "cumsum": lambda x, y, v, k: np.cumsum(x, axis=1) + y.cumsum(axis=0) + np.cumprod(x / 2, axis=1),
     "softmax": lambda x, y, v, k: np.exp(x - x.max(axis=1, keepdims=True)) / np.exp(x - x.max(1, keepdims=True)).sum(

@@ -114,3 +114,70 @@ def test_most_answers_are_definite(d: Drawn) -> None:
     """Random pieces are exact, so `within` is decided unless a lane pattern is too irregular."""
     reply = solve.within(d.problem, d.pieces)
     assert reply.holds is not None or "affine" in str(reply.evidence["why"])
+
+
+def strided_loop(a: Arena, threads: int, factor: int, n: Poly) -> list[Piece]:
+    """A loop over t, t + T, … unrolled by `factor`: remainder first, then whole rounds."""
+    t, i, k = vec(np.arange(threads)), loop(a, "i"), loop(a, "k")
+    rem = a.mod(a.floor_div(n - 1 - t, const(threads)) + 1, const(factor))
+    live, base, step = a.le(t - n + 1), t + rem * threads, factor * threads
+    some = a.le((factor - 1) * threads - (n - 1 - t))
+    rounds = a.domain(idof(k), base + k * step + step - n + 1)
+    return [
+        Piece((live, a.ne(rem), a.domain(idof(i), i + 2 - rem)), (idof(i),), (), (t + i * threads,)),
+        *(Piece((live, some, rounds), (idof(k),), (), (base + k * step + u * threads,)) for u in range(factor)),
+    ]
+
+
+def vector_copies(a: Arena, threads: int, width: int, n: Poly) -> list[Piece]:
+    """`width` elements per lane and a tail."""
+    t, i = vec(np.arange(threads)), loop(a, "i")
+    whole = a.floor_div(n, const(width))
+    at = t + i * threads
+    rounds = (a.le(t - whole + 1), a.domain(idof(i), at + threads - whole + 1))
+    first = a.lane_mask(np.arange(threads) == threads - 1)
+    return [
+        *(Piece(rounds, (idof(i),), (), (at * width + u,)) for u in range(width)),
+        *(Piece((first, a.le(whole * width + u - n + 1)), (), (), (whole * width + u,)) for u in range(width - 1)),
+    ]
+
+
+@st.composite
+def near_tilings(draw: st.DrawFn) -> Drawn:
+    """Right tilings, most of them with one small change."""
+    threads, factor = draw(st.integers(1, 6)), draw(st.integers(2, 4))
+    a = Arena(threads)
+    n = a.symbol("size", "n", draw(st.integers(0, 2)))
+    pieces = draw(st.sampled_from([strided_loop, vector_copies]))(a, threads, factor, n)
+    k = draw(st.integers(0, len(pieces) - 1))
+    p = pieces[k]
+    match draw(st.integers(0, 6)):
+        case 0:
+            pieces.pop(k)
+        case 1:
+            pieces[k] = Piece(p.guards, p.loops, p.blocks, (p.index[0] + draw(st.sampled_from([-1, 1])),), p.weight)
+        case 2:
+            extra = a.ne(p.index[0] - draw(st.integers(0, 9)))
+            pieces[k] = Piece((*p.guards, extra), p.loops, p.blocks, p.index, p.weight)
+        case 3:
+            pieces[k] = Piece(p.guards[1:], p.loops, p.blocks, p.index, p.weight)
+        case 4:
+            weight = np.asarray(draw(st.lists(st.sampled_from([0, 1, 1, 1]), min_size=threads, max_size=threads)))
+            pieces[k] = Piece(p.guards, p.loops, p.blocks, p.index, weight)
+        case _:
+            pass
+    return Drawn(Problem(a, (), Box((n,))), pieces, idof(n))
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@given(near_tilings())
+def test_near_tilings_agree_with_enumeration(d: Drawn) -> None:
+    sizes = [v for v in range(40) if v >= (d.problem.arena.ranges[d.n][0] or 0)]
+    found = {v: points(d.problem, d.pieces, {d.n: v}, reach=40) for v in sizes}
+    goals = {v: target(d.problem, {d.n: v}) for v in sizes}
+    for question in QUESTIONS:
+        reply = getattr(solve, question)(d.problem, d.pieces)
+        wrong = [v for v in sizes if not answer(question, found[v], goals[v])]
+        assert reply.holds is not True or not wrong, (question, wrong, reply.evidence)
+        assert reply.holds is not False or wrong or int(reply.witness["n"]) >= 40, (question, reply)
+        assert reply.holds is not None or "bounds the loop counter" in str(reply.evidence["why"]), (question, reply)

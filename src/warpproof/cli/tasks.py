@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from warpproof import api
-from warpproof.report import to_dict
+from warpproof.report import jsonable, to_dict
 
 
 def perform(job: Mapping[str, Any], on_stage: Callable[[str], None]) -> dict[str, Any]:
@@ -15,9 +15,9 @@ def perform(job: Mapping[str, Any], on_stage: Callable[[str], None]) -> dict[str
         case "prove":
             return to_dict(api.prove(_job(job), on_stage))
         case "run":
-            return api.run(_job(job), on_stage)
+            return dict(jsonable(api.run(_job(job), on_stage)))
         case "replay":
-            return api.replay(str(job["file"]), on_stage)
+            return dict(jsonable(api.replay(str(job["file"]), on_stage)))
         case other:
             raise AssertionError(other)
 

@@ -9,6 +9,7 @@ import resource
 import signal
 import sys
 import threading
+import warnings
 from typing import Any, Final, NoReturn
 
 from warpproof.core import Reason, Unsupported, WarpproofError
@@ -25,6 +26,7 @@ def main() -> NoReturn:
     os.set_inheritable(answers, False)
     _limit(memory, parent)
     job = json.loads(sys.stdin.buffer.read())
+    warnings.simplefilter("ignore")  # whatever a reference or library warns of is not part of the answer
     sys.setrecursionlimit(RECURSION_LIMIT)
     threading.stack_size(STACK_BYTES)
     thread = threading.Thread(target=_answer, args=(job, answers))

@@ -8,11 +8,12 @@ from warpproof.counterexample.concrete import (
     expected_outputs,
     run_call,
     sample_call,
+    sparse_launch,
 )
 from warpproof.counterexample.describe import describe_call, describe_difference, describe_finding, restore_call
 from warpproof.counterexample.search import Refutation, Search
 
 __all__ = [
     "Call", "Difference", "Refutation", "Search", "compare", "concrete_launch", "describe_call", "describe_difference",
-    "describe_finding", "expected_outputs", "restore_call", "run_call", "sample_call",
+    "describe_finding", "expected_outputs", "restore_call", "run_call", "sample_call", "sparse_launch",
 ]

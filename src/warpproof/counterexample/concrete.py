@@ -43,7 +43,10 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """How one output compares. `at` and `actual_bits` belong to the worst element; all None if nothing differs."""
+    """How one output compares. `at`, `expected` and `actual_bits` belong to the worst element, None if nothing differs.
+
+    `actual_bits` is also None when that element was never written; `greatest_absolute` is over written elements.
+    """
 
     output: str
     dtype: str
@@ -165,6 +168,23 @@ def offsets(shape: tuple[int, ...], strides: tuple[int, ...]) -> npt.NDArray[np.
     return total
 
 
+def sparse_launch(launch: Launch, sizes: Mapping[str, int]) -> tuple[ConcreteLaunch, Call]:
+    """A launch at sizes too large to store: every buffer zero, scalars 1 unless they are sizes; and its call."""
+    scalars = {p.name: np.array(sizes.get(p.name, 1), STORAGE[p.dtype]) for p in launch.params if p.kind == "scalar"}
+    call = Call(launch, dict(sizes), scalars)
+    shape = launch.concrete(sizes, {name: _judged(call, name) for name in scalars})
+    buffers: dict[str, Buffer] = {}
+    args: list[bytes | Pointer] = []
+    for p in launch.params:
+        if p.is_buffer:
+            size = extent(shape.shapes[p.name], shape.strides[p.name]) * element_width(p.dtype) // 8
+            buffers[p.name] = Buffer(p.name, size, p.kind != "ptr_in", None, 0)
+            args.append(Pointer(p.name))
+        else:
+            args.append(bytes(8) if p.kind == "ptr_null" else scalars[p.name].tobytes())
+    return ConcreteLaunch(shape.grid, shape.block, shape.dynamic_shared, tuple(args), buffers), call
+
+
 def run_call(kernel: Kernel, call: Call, step_limit: int = 10_000_000, schedule: str = "min-pc") -> Outcome:
     """The bit-exact run of the call."""
     return emulate(kernel, concrete_launch(call), step_limit=step_limit, schedule=schedule)
@@ -190,21 +210,41 @@ def compare(
         for p in call.launch.outputs)
 
 
+def output_values(call: Call, outcome: Outcome) -> dict[str, tuple[Array, npt.NDArray[np.bool_]]]:
+    """Every compared output of a run as numbers, and which elements were written."""
+    scalars = {p.name: _judged(call, p.name) for p in call.launch.params if p.kind == "scalar"}
+    shape = call.launch.concrete(call.sizes, scalars)
+    out = {}
+    for p in call.launch.outputs:
+        at = offsets(shape.shapes[p.name], shape.strides[p.name])
+        out[p.name] = _stored(p, outcome, at)
+    return out
+
+
+def _stored(p: Param, outcome: Outcome, at: npt.NDArray[np.int64]) -> tuple[Array, npt.NDArray[np.bool_]]:
+    region, size = outcome.buffers[p.name], element_width(p.dtype) // 8
+    stored = np.frombuffer(region.content().tobytes(), STORAGE[p.dtype])[at]
+    with np.errstate(all="ignore"):
+        return as_numbers(stored, p.dtype), region.written().reshape(-1, size).all(axis=1)[at]
+
+
 def _compare(p: Param, outcome: Outcome, expected: Array, at: npt.NDArray[np.int64],
              tolerance: Mapping[str, float]) -> Difference:
     region, size = outcome.buffers[p.name], element_width(p.dtype) // 8
     stored = np.frombuffer(region.content().tobytes(), STORAGE[p.dtype])[at]
     written = region.written().reshape(-1, size).all(axis=1)[at]
-    differs, gap = _mismatches(as_numbers(stored, p.dtype), expected, tolerance.get(p.dtype))
+    with np.errstate(all="ignore"):
+        differs, gap = _mismatches(as_numbers(stored, p.dtype), expected, tolerance.get(p.dtype))
     wrong = np.asarray(np.logical_or(differs, ~written))
+    greatest = float(np.where(written, gap, 0.0).max(initial=0.0))
     count = int(wrong.sum())
     if count == 0:
-        return Difference(p.name, p.dtype, 0, int(at.size), 0, None, None, None, float(gap.max(initial=0.0)))
+        return Difference(p.name, p.dtype, 0, int(at.size), 0, None, None, None, greatest)
     worst = int(np.argmax(np.where(wrong, np.where(written, gap, np.inf), -1.0)))
     index = tuple(int(i) for i in np.unravel_index(worst, at.shape))
-    bits = int.from_bytes(stored[index].tobytes(), "little")
+    bits = int.from_bytes(stored[index].tobytes(), "little") if written[index] else None
     return Difference(p.name, p.dtype, count, int(at.size), int((~written).sum()), index,
-                      expected[index].item(), bits, float(gap.max(initial=0.0)))
+                      expected[index].item(), bits, greatest)
 
 
 def _mismatches(actual: Array, expected: Array, tolerance: float | None) -> tuple[Array, npt.NDArray[np.float64]]:

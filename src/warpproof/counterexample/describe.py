@@ -39,9 +39,12 @@ def describe_difference(found: Difference) -> dict[str, Any]:
     width = element_width(found.dtype) // 4
     out: dict[str, Any] = {"output": found.output, "dtype": found.dtype, "mismatched": found.mismatched,
                            "total": found.total}
-    if found.at is not None and found.actual_bits is not None:
-        out |= {"index": list(found.at), "expected": found.expected, "actual": f"0x{found.actual_bits:0{width}x}",
-                "greatest_absolute": {"value": found.greatest_absolute, "index": list(found.at)}}
+    if found.at is not None:
+        bits = found.actual_bits
+        out |= {"index": list(found.at), "expected": found.expected,
+                "actual": "never written" if bits is None else f"0x{bits:0{width}x}"}
+        if bits is not None:
+            out["greatest_absolute"] = {"value": found.greatest_absolute, "index": list(found.at)}
     if found.unwritten:
         out["unwritten"] = found.unwritten
     return out

@@ -30,13 +30,14 @@ _ALL_CTAS: Final = 1 << 18
 
 def emulate(kernel: Kernel, launch: ConcreteLaunch, *, ctas: Sequence[tuple[int, int, int]] | None = None,
             step_limit: int = 10_000_000, schedule: str = "min-pc", seed: int = 0, races: bool = True,
-            batch_ctas: int | None = None) -> Outcome:
+            batch_ctas: int | None = None, direction: str = "") -> Outcome:
     """The outcome of running `ctas` (None: the whole grid) of the launch; the findings are facts of this one execution.
 
     `step_limit` counts vector instructions. `schedule` is one of `SCHEDULES`, `seed` is for the random one. `races`
     False leaves out the race checks. CTAs run in batches of `batch_ctas` (None: as many as fit 64k lanes), batches one
     after another, so a CTA that waits for a later batch runs into the step limit. Raises `InputError` for an impossible
-    launch and `Unsupported` when an executed instruction has no exact meaning here.
+    launch and `Unsupported` when an executed instruction has no exact meaning here. `direction` (rp, rm, rz) makes operations that round to nearest
+    round that way instead: the spread of such runs shows how far rounding can move a result.
     """
     check_launch(launch)
     if schedule not in SCHEDULES:
@@ -44,7 +45,7 @@ def emulate(kernel: Kernel, launch: ConcreteLaunch, *, ctas: Sequence[tuple[int,
     _check_block(kernel, launch)
     chosen = _chosen(launch, ctas)
     program = Program(kernel)
-    run = Run(program, launch, chosen, races=races, step_limit=step_limit)
+    run = Run(program, launch, chosen, races=races, step_limit=step_limit, direction=direction)
     size = _batch_size(program, launch, run.shared_size, batch_ctas)
     completed = True
     for first in range(0, len(chosen), size):

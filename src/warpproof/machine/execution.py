@@ -132,7 +132,7 @@ class BatchRun:
     def _perform(self, item: Step, lanes: Lanes, pc: int) -> bool:
         """Execute an instruction in `lanes`; False when they have been dealt with separately (waiting or moved on)."""
         registers = self._registers.view(item.function, lanes)
-        dom = Bits(len(lanes))
+        dom = self._run.domain(len(lanes))
         if item.decoded.bound.pure:
             step_pure(item.decoded, dom, registers)
             return True

@@ -8,6 +8,8 @@ from typing import Final
 import numpy as np
 
 from warpproof.core import InputError, Unsupported
+from warpproof.domains.bits import Bits
+from warpproof.domains.directed import DirectedBits
 from warpproof.machine.addresses import AddressSpaces, Area, GlobalSpace
 from warpproof.machine.batch import Batch
 from warpproof.machine.handoff import Handoffs
@@ -26,7 +28,8 @@ class Run:
     """One emulated launch in progress."""
 
     def __init__(self, program: Program, launch: ConcreteLaunch, ctas: Sequence[tuple[int, int, int]], *, races: bool,
-                 step_limit: int) -> None:
+                 step_limit: int, direction: str = "") -> None:
+        self._direction = direction
         self.program, self.launch, self.ctas, self.races, self.step_limit = program, launch, ctas, races, step_limit
         self.recorder = Recorder(program, ctas)
         self.passage = Passage(program.kernels[0])
@@ -52,6 +55,10 @@ class Run:
         self._params = Region("parameters", _end(kernel), writable=False, initial=self._arguments(kernel))
         self.shared_size = _shared_size(kernel, launch.dynamic_shared)
         self._local_size = _extent(kernel, kernel.local_layout)
+
+    def domain(self, lanes: int) -> Bits:
+        """The value domain of the run."""
+        return DirectedBits(lanes, self._direction) if self._direction else Bits(lanes)
 
     def buffer_address(self, name: str) -> int:
         """The address of a launch buffer."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from warpproof.reference.facts import Facts
 from warpproof.terms import Arena, Poly, Pred, Real, const
 
 DType = np.dtype[Any]
+F = TypeVar("F", bound=Callable[..., Any])
 Reader = Callable[[Index], Element]
 Inverse = Callable[[Index], tuple[Pred, Index]]
 FLOAT: Final = np.dtype(np.float64)
@@ -28,9 +29,9 @@ FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {}
 """The traced NumPy functions by name; each takes the tracer first."""
 
 
-def numpy_function(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def numpy_function(*names: str) -> Callable[[F], F]:
     """Register a function under its NumPy names."""
-    def register(f: Callable[..., Any]) -> Callable[..., Any]:
+    def register(f: F) -> F:
         for name in names:
             FUNCTIONS[name] = f
         return f
@@ -134,8 +135,8 @@ class Array:
 
     __array_ufunc__ = None
     __slots__ = (
-        "_base", "_forward", "_inverse", "_reader", "_taken", "born", "dims", "dtype", "readonly", "reads", "t", "version",
-        "weak",
+        "_base", "_forward", "_inverse", "_reader", "_taken", "born", "dims", "dtype", "readonly", "reads", "t",
+        "version", "weak",
     )
 
     def __init__(

@@ -176,7 +176,8 @@ class _Pointer:
                              hint="for example In[f32, rows, n]")
         for s in shape:
             if isinstance(s, bool) or not isinstance(s, SizeExpression | int):
-                raise InputError("REF220", f"{s!r} is not an axis length", hint="use a Size, arithmetic on sizes, or an int")
+                raise InputError("REF220", f"{s!r} is not an axis length",
+                                 hint="use a Size, arithmetic on sizes, or an int")
         return Argument(self.kind, dtype.name, tuple(shape) or (1,), self.extra)
 
     def __call__(self, **extra: Any) -> _Pointer:

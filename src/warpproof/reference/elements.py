@@ -22,8 +22,8 @@ from warpproof.terms import Arena, Poly, Pred, Real, const
 Element = Real | Poly | Pred
 Index = tuple[Poly, ...]
 _UNARY_AT_INFINITY: Final[dict[tuple[str, int], str]] = {
-    ("ex2", -1): "zero", ("ex2", 1): "plus_inf", ("lg2", 1): "plus_inf", ("sqrt", 1): "plus_inf", ("abs", -1): "plus_inf",
-    ("abs", 1): "plus_inf", ("floor", 1): "plus_inf", ("floor", -1): "minus_inf",
+    ("ex2", -1): "zero", ("ex2", 1): "plus_inf", ("lg2", 1): "plus_inf", ("sqrt", 1): "plus_inf",
+    ("abs", -1): "plus_inf", ("abs", 1): "plus_inf", ("floor", 1): "plus_inf", ("floor", -1): "minus_inf",
 }
 _SHIFT_CASES: Final = 64
 
@@ -57,7 +57,7 @@ class Elements:
             return e
         return self.arena.ne(e) if isinstance(e, Poly) else self.compare("!=", e, self.arena.zero)
 
-    def number(self, value: float | int | Fraction) -> Real:
+    def number(self, value: float | Fraction) -> Real:
         """The exact value of a constant."""
         if isinstance(value, float) and not np.isfinite(value):
             if np.isnan(value):
@@ -100,7 +100,7 @@ class Elements:
 
     def _stuck(self, what: str) -> Unsupported:
         return Unsupported(what, "an operand may be infinite and the result may be NaN",
-                           hint="apply the mask after the arithmetic, or add preconditions that keep the axis non-empty")
+                           hint="apply the mask after the arithmetic, or add preconditions that keep axes non-empty")
 
     def add(self, x: Real, y: Real) -> Real:
         """x + y."""
@@ -254,8 +254,8 @@ class Elements:
         info = np.iinfo(dtype)
         lo, hi = int(info.min), int(info.max)
         a, b = self.arena.bounds(p)
-        if (a is not None and a >= lo or self.facts.nonnegative(p - lo)) and (
-            b is not None and b <= hi or self.facts.nonnegative(-p + hi)
+        if ((a is not None and a >= lo) or self.facts.nonnegative(p - lo)) and (
+            (b is not None and b <= hi) or self.facts.nonnegative(-p + hi)
         ):
             return p
         return self.arena.mod(p - lo, const(hi - lo + 1)) + lo

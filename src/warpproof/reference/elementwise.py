@@ -30,7 +30,9 @@ def promoted(arrays: Sequence[Array]) -> tuple[DType, bool]:
     return (FLOAT if out.kind == "f" else out), False
 
 
-def combine(t: Tracer, arrays: Sequence[Array], dtype: DType, f: Callable[..., Element], *, weak: bool = False) -> Array:
+def combine(
+    t: Tracer, arrays: Sequence[Array], dtype: DType, f: Callable[..., Element], *, weak: bool = False,
+) -> Array:
     """f of the broadcast elements."""
     dims = broadcast_dims(t, [a.dims for a in arrays])
     reads = [(a.reader(), a.dims) for a in arrays]
@@ -52,7 +54,9 @@ def _plain(kwargs: dict[str, Any]) -> None:
 
 
 # ---------------------------------------------------------------------- arithmetic
-def _wrapped(t: Tracer, dtype: DType, weak: bool, f: Callable[[Poly, Poly], Poly]) -> Callable[[Element, Element], Poly]:
+def _wrapped(
+    t: Tracer, dtype: DType, weak: bool, f: Callable[[Poly, Poly], Poly],
+) -> Callable[[Element, Element], Poly]:
     els = t.elements
     return lambda a, b: f(els.poly(a), els.poly(b)) if weak else els.wrap(f(els.poly(a), els.poly(b)), dtype)
 
@@ -84,7 +88,7 @@ def _arithmetic(
 def _fits(a: Array, b: Array, dtype: DType) -> None:
     """Raise for a Python integer that the array's type cannot hold, as NumPy does."""
     for x in (a, b):
-        if x.weak and not dtype == INT:
+        if x.weak and dtype != INT:
             e = x.element()
             k = e.as_int() if isinstance(e, Poly) else None
             info = np.iinfo(dtype)
@@ -151,7 +155,8 @@ def power(t: Tracer, x: Any, y: Any, **kwargs: Any) -> Array:
         n = k.as_int() if isinstance(k, Poly) else None
         if n is None or not 0 <= n <= 64:
             raise Unsupported("integer power", "the exponent is not a constant from 0 to 64")
-        return combine(t, [a], dtype, lambda p: _wrapped(t, dtype, weak, lambda u, v: _integer_power(u, n))(p, p), weak=weak)
+        exact = _wrapped(t, dtype, weak, lambda u, v: _integer_power(u, n))
+        return combine(t, [a], dtype, lambda p: exact(p, p), weak=weak)
 
     def raised(p: Element, q: Element) -> Real:
         base, exponent = els.real(p), els.real(q)

@@ -244,7 +244,8 @@ class _Interpreter:
 
     def _total(self, g: ast.GeneratorExp, bound: Mapping[str, Any]) -> Any:
         part = g.generators[0]
-        assert isinstance(part.iter, ast.Call) and isinstance(part.target, ast.Name)
+        assert isinstance(part.iter, ast.Call)
+        assert isinstance(part.target, ast.Name)
         limits = [self.value(p, bound) for p in part.iter.args]
         lo, hi = (self.algebra.constant(0), limits[0]) if len(limits) == 1 else limits
         name = part.target.id

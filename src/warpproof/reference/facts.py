@@ -22,7 +22,8 @@ class Facts:
     """What is known about the integers of one run: preconditions, ranges of indices, ranges of loaded elements."""
 
     def __init__(
-        self, arena: Arena, facts: Iterable[Pred], elements: Mapping[str, tuple[Poly | None, Poly | None]] | None = None,
+        self, arena: Arena, facts: Iterable[Pred],
+        elements: Mapping[str, tuple[Poly | None, Poly | None]] | None = None,
     ) -> None:
         self.arena = arena
         self.elements = dict(elements or {})

@@ -92,7 +92,8 @@ def position(t: Tracer, at: Poly, dim: Poly) -> Poly:
     if not (facts.nonnegative(dim - 1 - at) and facts.nonnegative(at)):
         raise InputError(
             "REF241", f"the index {describe(t.arena, at)} may be out of bounds for an axis of length "
-            f"{describe(t.arena, dim)}", hint=f"add the precondition {describe(t.arena, at)} < {describe(t.arena, dim)}")
+            f"{describe(t.arena, dim)}",
+            hint=f"add the precondition {describe(t.arena, at)} < {describe(t.arena, dim)}")
     return at
 
 
@@ -105,8 +106,9 @@ def _span(t: Tracer, s: slice, dim: Poly) -> Span:
     if not forward and not t.facts.nonnegative(-step - 1):
         raise InputError("REF241", "the sign of a slice step is unknown", hint="add a precondition such as s >= 1")
     lowest, highest = (const(0), dim) if forward else (const(-1), dim - 1)
-    start = (lowest if forward else highest) if s.start is None else _clamp(t, t.poly(s.start), dim, lowest, highest)
-    stop = (highest if forward else lowest) if s.stop is None else _clamp(t, t.poly(s.stop), dim, lowest, highest)
+    first, last = (lowest, highest) if forward else (highest, lowest)
+    start = first if s.start is None else _clamp(t, t.poly(s.start), dim, lowest, highest)
+    stop = last if s.stop is None else _clamp(t, t.poly(s.stop), dim, lowest, highest)
     gap, stride = (stop - start, step) if forward else (start - stop, -step)
     if t.facts.nonnegative(gap):
         count = t.facts.floor_div(gap + stride - 1, stride)

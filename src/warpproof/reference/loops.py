@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import ast
 import functools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from warpproof.core import InputError, Unsupported
-from warpproof.reference.arrays import FLOAT, Array, Reader, Tracer
+from warpproof.reference.arrays import FLOAT, Array, Tracer
 from warpproof.reference.broadcasting import broadcast_dims, pick
 from warpproof.reference.creation import range_length
 from warpproof.reference.elements import Element, Index
@@ -118,7 +118,8 @@ class Loop:
         if a.dtype.kind != "f":
             return self._entry[name] if self._same(self._arrays[name], a) else AfterLoop(name)
         readonly = self._arrays[name].root().readonly if isinstance(self._entry[name], Array) else ""
-        return Array(self.t, a.dims, FLOAT, lambda i: self._mark(name, i), weak=a.weak and not a.dims, readonly=readonly)
+        mark = functools.partial(self._mark, name)
+        return Array(self.t, a.dims, FLOAT, mark, weak=a.weak and not a.dims, readonly=readonly)
 
     def _same(self, a: Array, b: Array) -> bool:
         if a.dtype != b.dtype or len(a.dims) != len(b.dims):
@@ -145,9 +146,11 @@ class Loop:
             if not _is_number(after):
                 self.results[name] = AfterLoop(name)
                 continue
-            closed = self._close(name, start, unknown, self.t.lift(after))
-            if unknown.version and isinstance(self._entry[name], Array):
+            in_place = unknown.version and isinstance(self._entry[name], Array)
+            if in_place:
                 self._check_alias(name, start, reads[name], mutated)
+            closed = self._close(name, start, unknown, self.t.lift(after))
+            if in_place:
                 if after is not unknown:
                     raise Unsupported(f"variable {name!r}", "updated in place and reassigned in one loop")
                 start.write(lambda i: (self.t.arena.true, i), closed.reader())
@@ -176,19 +179,25 @@ class Loop:
                                  hint="add the precondition that the range is not empty")
         first, new = start.converted(FLOAT), after.reader()
 
+        def before(i: Index) -> Real:
+            return t.elements.real(first(pick(t, start.dims, i)))
+
         def value(i: Index) -> Element:
-            return self._closed(name, i, t.elements.real(first(pick(t, start.dims, i))), t.elements.real(new(i)))
+            return self._closed(name, i, before, t.elements.real(new(i)))
 
         value(t.fresh_index(after.dims))
         if not after.dims:
             return t.scalar(value(()), FLOAT, after.weak)
         return t.array(after.dims, FLOAT, value)
 
-    def _closed(self, name: str, i: Index, start: Real, new: Real) -> Real:
+    def _closed(self, name: str, i: Index, before: Callable[[Index], Real], new: Real) -> Real:
         """The value after the loop at one index, from the value before and the value after one iteration."""
-        mark, els = self._mark(name, i), self.t.elements
+        mark, els, start = self._mark(name, i), self.t.elements, before(i)
         if new is mark:
             return start
+        if new.op == "sel" and new.pred is not None and self._fixed(new.pred):
+            yes = self._closed(name, self._pinned(i, new.pred), before, new.args[0])
+            return self.t.arena.sel(new.pred, yes, self._closed(name, i, before, new.args[1]))
         for op in _OPS:
             rest = self.t.arena.flatten(new, op)
             if rest.count(mark) == 1 and new.op == op:
@@ -206,6 +215,24 @@ class Loop:
                         case _:
                             return els.extremum(op, start, total)
         return self._scatter(name, start, new, mark)
+
+    def _fixed(self, p: Pred) -> bool:
+        """True when a guard is the same in every iteration."""
+        A = self.t.arena
+        return self._id not in p.free and not mentions_mark(A.real("sel", (A.one, A.zero), pred=p), self._id)
+
+    def _pinned(self, i: Index, guard: Pred) -> Index:
+        """The index with components that the guard equates with a term replaced by it."""
+        out = list(i)
+        for g in self.t.arena.conjuncts(guard):
+            for n, p in enumerate(out):
+                atom = next(iter(p.atoms()), None)
+                if g.op == "eq" and atom is not None and p == Poly({(atom,): 1}):
+                    slope, rest = g.data.split(atom)
+                    k = slope.as_int()
+                    if k in (1, -1) and not self._depends(rest, atom):
+                        out[n] = -rest * k
+        return tuple(out)
 
     def _scatter(self, name: str, start: Real, new: Real, mark: Real) -> Real:
         """sel(… r = e …, a, unknown): the store of iteration e."""
@@ -305,7 +332,8 @@ class LoopRewriter(ast.NodeTransformer):
             new = self.visit(s)
             body.extend(new if isinstance(new, list) else [new])
         enter = _parse(f"{loop} = {ENTER}(None, locals(), {names!r}, {simple}, {target!r})")
-        assert isinstance(enter, ast.Assign) and isinstance(enter.value, ast.Call)
+        assert isinstance(enter, ast.Assign)
+        assert isinstance(enter.value, ast.Call)
         enter.value.args[0] = self.visit(node.iter)
         before = [_parse(f"if {n!r} in {loop}.carried: {n} = {loop}.carried[{n!r}]") for n in names]
         after = [_parse(f"{loop}.leave(locals())")]

@@ -207,7 +207,7 @@ class Launch:
         return True
 
     def _environment(self, sizes: Mapping[str, int], scalars: Mapping[str, Any]) -> dict[str, Any]:
-        env: dict[str, Any] = {k: v for k, v in scalars.items()}
+        env: dict[str, Any] = dict(scalars)
         for name in self.sizes:
             if name not in sizes:
                 raise InputError("REF206", f"no value for the size {name!r}", hint="sizes must give every size symbol")

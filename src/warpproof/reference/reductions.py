@@ -59,7 +59,11 @@ def fold_over(t: Tracer, op: str, lo: Poly, hi: Poly, body: Callable[[Poly], Rea
     outside = [g for g in guards if g.op in _ATOMIC and atom.id not in g.free]
     kept = [g for g in guards if g.op not in _ATOMIC]
     inner = A.sel(A.conj(kept), inner, A.identity(op))
-    made = A.fold(op, atom.id, A.conj((domain, *inside)), inner)
+    full = A.conj((domain, *inside))
+    if full.op == "false":
+        return A.identity(op)
+    A.ranges[atom.id] = (None, None)  # the domain says it; a range would be added to the domain as further conditions
+    made = A.fold(op, atom.id, full, inner)
     if made.ext and not inside and not els.infinite(inner) and t.facts.nonnegative(hi - lo - 1):
         els.finite.add(made)
     return A.sel(A.conj(outside), made, A.identity(op))
@@ -271,7 +275,9 @@ def _argument(name: str, op: str) -> None:
                 e = els.real(read((*before, v, *after)))
                 return A.sel(els.compare("==", e, m), A.of_int(v), limit)
 
-            return fold_over(t, "min", const(0), a.dims[k], position)
+            found = fold_over(t, "min", const(0), a.dims[k], position)
+            els.finite.add(found)  # the axis is not empty, so the extremum is taken somewhere
+            return found
 
         return t.array(dims, INT, value) if dims else t.scalar(value(()), INT)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -22,6 +23,10 @@ def _axis(axis: Any, rank: int) -> int:
     if not -rank <= k < rank:
         raise ValueError(f"axis {k} is out of bounds for rank {rank}")
     return k % rank
+
+
+def _indexed(t: Tracer, a: Array, key: tuple[Any, ...]) -> Array:
+    return t.apply("__getitem__", a, key)
 
 
 def product(dims: Sequence[Poly]) -> Poly:
@@ -88,8 +93,7 @@ def expand_dims(t: Tracer, x: Any, axis: Any) -> Array:
     listed = list(axis) if isinstance(axis, list | tuple) else [axis]
     rank = len(a.dims) + len(listed)
     new = {_axis(k, rank) for k in listed}
-    out: Array = a[tuple(None if k in new else slice(None) for k in range(rank))]
-    return out
+    return _indexed(t, a, tuple(None if k in new else slice(None) for k in range(rank)))
 
 
 @numpy_function("squeeze")
@@ -103,8 +107,7 @@ def squeeze(t: Tracer, x: Any, axis: Any = None) -> Array:
         drop = {k for k, d in enumerate(a.dims) if _is_one(t, d)}
     if any(not t.facts.same(a.dims[k], const(1)) for k in drop):
         raise ValueError("cannot squeeze an axis whose length is not 1")
-    out: Array = a[tuple(0 if k in drop else slice(None) for k in range(rank))]
-    return out
+    return _indexed(t, a, tuple(0 if k in drop else slice(None) for k in range(rank)))
 
 
 def _is_one(t: Tracer, d: Poly) -> bool:
@@ -281,7 +284,7 @@ def split(t: Tracer, x: Any, indices_or_sections: Any, axis: Any = 0) -> list[Ar
     lead = (slice(None),) * k
     if isinstance(indices_or_sections, list | tuple):
         cuts = [0, *indices_or_sections, t.integer(a.dims[k])]
-        return [a[(*lead, slice(p, q))] for p, q in zip(cuts, cuts[1:])]
+        return [a[(*lead, slice(p, q))] for p, q in itertools.pairwise(cuts)]
     n = int(indices_or_sections)
     size = t.facts.floor_div(a.dims[k], const(n))
     if not t.facts.same(size * n, a.dims[k]):
@@ -348,8 +351,7 @@ def flip(t: Tracer, x: Any, axis: Any = None) -> Array:
     rank = len(a.dims)
     listed = range(rank) if axis is None else (axis if isinstance(axis, list | tuple) else [axis])
     axes = {_axis(k, rank) for k in listed}
-    out: Array = a[tuple(slice(None, None, -1) if k in axes else slice(None) for k in range(rank))]
-    return out
+    return _indexed(t, a, tuple(slice(None, None, -1) if k in axes else slice(None) for k in range(rank)))
 
 
 @numpy_function("fliplr")
@@ -422,8 +424,7 @@ def take(t: Tracer, x: Any, indices: Any, axis: Any = None, **kwargs: Any) -> Ar
     if axis is None:
         a, axis = ravel(t, a), 0
     k = _axis(axis, len(a.dims))
-    out: Array = a[(*[slice(None)] * k, indices)]
-    return out
+    return _indexed(t, a, (*[slice(None)] * k, indices))
 
 
 @numpy_function("take_along_axis")
@@ -476,4 +477,3 @@ def meshgrid(t: Tracer, *xs: Any, indexing: Any = "xy") -> list[Array]:
         read, place = a.reader(), order.index(k)
         out.append(t.array(dims, a.dtype, functools.partial(_along, read, place)))
     return out
-

@@ -8,10 +8,11 @@ to note what they carry. The candidate kernel is never involved.
 from __future__ import annotations
 
 import ast
+import contextlib
 import inspect
 import textwrap
 import traceback
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import CellType, CodeType, FunctionType
 from typing import Any, Final
@@ -83,8 +84,7 @@ def trace(reference: Callable[..., Any], launch: Launch | SymbolicLaunch, arena:
     inputs = _inputs(tracer, made)
     arguments = bind(reference, made.launch, inputs)
     copy = _Copier(tracer).function(reference)
-    place = _Place(reference)
-    with place:
+    with _located(reference):
         returned = copy(**arguments)
         return _outputs(tracer, made, returned)
 
@@ -243,11 +243,15 @@ class _Copier:
             raise InputError("REF244", "the reference must be a Python function")
         made = self._functions.get(id(f))
         if made is None:
-            namespace = self._module(f.__globals__)
+            namespace = self._globals.setdefault(id(f.__globals__), {"__builtins__": self._builtins})
             closure = tuple(CellType() for _ in f.__closure__ or ())
             made = FunctionType(_rewritten(f), namespace, f.__name__, f.__defaults__, closure or None)
             made.__kwdefaults__ = f.__kwdefaults__
             self._functions[id(f)] = made
+            for name in _names(f.__code__):
+                if name in f.__globals__ and name not in namespace:
+                    namespace[name] = None  # a function may refer to itself
+                    namespace[name] = self._value(f.__globals__[name])
             for cell, old in zip(closure, f.__closure__ or ()):
                 try:
                     cell.cell_contents = self._value(old.cell_contents)
@@ -255,19 +259,15 @@ class _Copier:
                     continue  # an empty cell stays empty
         return made
 
-    def _module(self, original: dict[str, Any]) -> dict[str, Any]:
-        made = self._globals.get(id(original))
-        if made is None:
-            made = self._globals[id(original)] = {}
-            for name, value in original.items():
-                made[name] = self._value(value)
-            made["__builtins__"] = self._builtins
-        return made
-
     def _value(self, value: Any) -> Any:
         if isinstance(value, FunctionType) and not value.__module__.startswith(_FOREIGN):
             return self.function(value)
         return traced_value(self.t, value)
+
+
+def _names(code: CodeType) -> set[str]:
+    """The global and attribute names that code uses, nested functions included."""
+    return set(code.co_names).union(*(_names(k) for k in code.co_consts if isinstance(k, CodeType)))
 
 
 def _rewritten(f: FunctionType) -> CodeType:
@@ -309,30 +309,30 @@ def _inner_code(code: CodeType, f: FunctionType) -> CodeType:
     return f.__code__
 
 
-class _Place:
-    """Gives errors of the reference the line they arose at."""
+@contextlib.contextmanager
+def _located(reference: Callable[..., Any]) -> Iterator[None]:
+    """Gives errors of the reference the line they arose at; what Python raises in it becomes InputError REF240."""
+    code = getattr(inspect.unwrap(reference), "__code__", None)
+    file = code.co_filename if code is not None else ""
+    try:
+        yield
+    except (WarpproofError, Unsupported) as e:
+        e.span = e.span or _span(e, file)[0]
+        raise
+    except RecursionError as e:
+        raise Unsupported("the reference", "its terms are nested too deeply", _span(e, file)[0]) from e
+    except Exception as e:
+        span, own = _span(e, file)
+        if span is None or not (own or isinstance(e, TypeError | ValueError | IndexError | OverflowError)):
+            raise
+        raise InputError("REF240", f"the reference raised {type(e).__name__}: {e}", span) from e
 
-    def __init__(self, reference: Callable[..., Any]) -> None:
-        code = getattr(inspect.unwrap(reference), "__code__", None)
-        self.file = code.co_filename if code is not None else ""
 
-    def __enter__(self) -> _Place:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: Any) -> None:
-        if error is None or not isinstance(error, Exception):
-            return
-        frames = traceback.extract_tb(tb)
-        own = [f for f in frames if f.filename == self.file]
-        span = Span(own[-1].lineno or 1, (own[-1].colno or 0) + 1, 1, self.file) if own else None
-        match error:
-            case WarpproofError():
-                error.span = error.span or span
-            case Unsupported():
-                error.span = error.span or span
-            case _ if own and frames[-1] is own[-1] or isinstance(error, TypeError | ValueError | IndexError | OverflowError):
-                raise InputError("REF240", f"the reference raised {type(error).__name__}: {error}", span) from error
-            case RecursionError():
-                raise Unsupported("the reference", "its terms are nested too deeply", span) from error
-            case _:
-                return
+def _span(e: BaseException, file: str) -> tuple[Span | None, bool]:
+    """The innermost line of the reference's file that the error passed, and whether it arose there."""
+    frames = traceback.extract_tb(e.__traceback__)
+    own = [f for f in frames if f.filename == file]
+    if not own:
+        return None, False
+    last = own[-1]
+    return Span(last.lineno or 1, (last.colno or 0) + 1, 1, file), frames[-1] is last

@@ -5,7 +5,7 @@ The counterexample is a mapping; every key may be missing, and what cannot be re
 * `property`, `summary`: what fails, in one sentence;
 * `sizes`: name → int; `grid`, `block`: three ints; `scalars`: name → {`dtype`, `bits`};
 * `inputs`: name → {`dtype`, `shape`, `bits`: a list of bit patterns, or `data`: base64 of little-endian elements};
-* `output`, `index`, `dtype`, `expected` (a number), `actual` (bits); `mismatched`, `total`;
+* `output`, `index`, `dtype`, `expected` (a number), `actual` (bits, or words); `mismatched`, `total`;
   `greatest_absolute`, `greatest_relative`: {`value`, `index`};
 * `accesses`: a list of {`kind`, `cta`, `thread`, `address`, `ptx`: {`file`, `line`, `column`, `length`, `text`},
   `source`: {`file`, `line`, `text`}}.
@@ -64,6 +64,8 @@ def _values(cex: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         value = number(actual, dtype)
         if expected is not None:
             yield from _difference(expected, value, dtype)
+    elif isinstance(cex.get("actual"), str) and actual is None:
+        yield f"      actual    {cex['actual']}", "red"
     mismatched, total = cex.get("mismatched"), cex.get("total")
     if isinstance(mismatched, int) and isinstance(total, int) and total > 0:
         yield f"    Mismatched elements: {mismatched} / {total} ({100 * mismatched / total:.1f}%)", ""

@@ -33,6 +33,7 @@ class Facts:
         self.arena = arena
         self.base = tuple(p for q in base for p in arena.conjuncts(q))
         self._memo: dict[tuple[int, int, bool], bool] = {}
+        self._cases: dict[tuple[int, int, int], Facts] = {}
         self.proofs = 0
 
     def learn(self, fact: Pred) -> None:
@@ -51,14 +52,14 @@ class Facts:
             return True
         key = (path.id, claim.id, hard)
         if key not in self._memo:
-            self._memo[key] = self._decide(path, claim, hard) or (hard and self._by_values(path, claim))
+            atom = self._small_factor(path, claim)
+            self._memo[key] = (
+                self._decide(path, claim, hard) if atom is None else self._by_values(atom, path, claim)
+            )
         return self._memo[key]
 
-    def _by_values(self, path: Pred, claim: Pred) -> bool:
+    def _by_values(self, atom: int, path: Pred, claim: Pred) -> bool:
         """One case for each value of a factor with few values (a grid of at most a few blocks)."""
-        atom = self._small_factor(path, claim)
-        if atom is None:
-            return False
         lo, hi = self.arena.ranges[atom]
         assert lo is not None and hi is not None
         return all(self._at_value(atom, v, path, claim) for v in range(lo, hi + 1))
@@ -76,8 +77,10 @@ class Facts:
     def _at_value(self, atom: int, value: int, path: Pred, claim: Pred) -> bool:
         arena = self.arena
         put = arena.substitution({atom: const(value)})
-        case = Facts(arena, (*(put.pred(p) for p in self.base), *_defines(arena, atom, value)))
-        return case.implied(put.pred(path), put.pred(claim), hard=True)
+        if (atom, value, len(self.base)) not in self._cases:
+            base = (*(put.pred(p) for p in self.base), *_defines(arena, atom, value))
+            self._cases[atom, value, len(self.base)] = Facts(arena, base)
+        return self._cases[atom, value, len(self.base)].implied(put.pred(path), put.pred(claim), hard=True)
 
     def _decide(self, path: Pred, claim: Pred, hard: bool) -> bool:
         match claim.op:
