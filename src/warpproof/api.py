@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import resource
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -13,6 +13,7 @@ from typing import Any, Final
 from warpproof.core import InputError
 from warpproof.counterexample import (
     Call,
+    Difference,
     compare,
     describe_call,
     describe_difference,
@@ -21,9 +22,11 @@ from warpproof.counterexample import (
     restore_call,
     run_call,
     sample_call,
+    sparse_launch,
 )
 from warpproof.frontends import PtxSource, load_kernel, read_source, split_kernel
 from warpproof.judge import Report
+from warpproof.machine import Outcome, emulate
 from warpproof.proving import Task
 from warpproof.proving import prove as prove_task
 from warpproof.ptx import Kernel, parse, resolve
@@ -31,6 +34,7 @@ from warpproof.reference import Launch, load_contract, load_launch, load_spec
 
 Progress = Callable[[str], None]
 MAX_BUNDLE_BYTES: Final = 512 << 20
+SPARSE_STEPS: Final = 200_000
 # The engine's own deadline comes first, so that what it has found by then is reported and not lost with the child.
 _SHARE: Final = 0.85
 _RESERVE_S: Final = 3.0
@@ -125,7 +129,10 @@ def replay(file: str, on_stage: Progress = silent) -> dict[str, Any]:
     if any(not isinstance(job.get(n), str | None) for n in names) or not isinstance(job.get("options", []), list):
         raise InputError("CLI600", f"{file!r}: `job` is not one that `prove --save` wrote")
     problem = load(Job(**{n: job.get(n) for n in names}, options=tuple(job.get("options", []))), on_stage)
-    return _run(problem, restore_call(problem.launch, found), on_stage)
+    if found.get("sparse"):
+        return _run_sparse(problem, found, on_stage)
+    schedule = found.get("schedule", "min-pc")
+    return _run(problem, restore_call(problem.launch, found), on_stage, str(schedule))
 
 
 def _bundle(path: Path) -> dict[str, Any]:
@@ -142,18 +149,39 @@ def _bundle(path: Path) -> dict[str, Any]:
     return dict(data)
 
 
-def _run(problem: Problem, call: Call, on_stage: Progress) -> dict[str, Any]:
+def _run(problem: Problem, call: Call, on_stage: Progress, schedule: str = "min-pc") -> dict[str, Any]:
     on_stage("running")
-    outcome = run_call(problem.kernel, call)
+    outcome = run_call(problem.kernel, call, schedule=schedule)
     on_stage("comparing")
-    differences = compare(call, outcome, expected_outputs(call, problem.reference))
+    differences = compare(call, outcome, expected_outputs(call, problem.reference)) if outcome.completed else ()
+    setting = {key: value for key, value in describe_call(call).items() if key != "inputs"}
+    return _outcome(problem, outcome, setting, differences)
+
+
+def _run_sparse(problem: Problem, found: Mapping[str, Any], on_stage: Progress) -> dict[str, Any]:
+    """Some CTAs of a launch too large to store, all inputs zero: only faults count, values are not compared."""
+    sizes, ctas = found.get("sizes"), found.get("ctas")
+    if not isinstance(sizes, dict) or set(sizes) != set(problem.launch.sizes) or not isinstance(ctas, list):
+        raise InputError("CLI600", "the counterexample has no sizes and CTAs of this launch")
+    triples = [tuple(c) for c in ctas if isinstance(c, list) and len(c) == 3]
+    if len(triples) != len(ctas) or any(type(v) is not int for v in (*sizes.values(), *sum(triples, ()))):
+        raise InputError("CLI600", "the sizes and CTAs of the counterexample are not integers")
+    on_stage("running")
+    launch, _ = sparse_launch(problem.launch, sizes)
+    outcome = emulate(problem.kernel, launch, ctas=triples, step_limit=SPARSE_STEPS)
+    setting = {"sizes": sizes, "grid": list(launch.grid), "block": list(launch.block), "ctas": ctas}
+    return _outcome(problem, outcome, setting, ())
+
+
+def _outcome(problem: Problem, outcome: Outcome, setting: Mapping[str, Any], differences: Sequence[Difference]
+             ) -> dict[str, Any]:
     source = problem.source
     findings = [describe_finding(f, source.text, source.file, source.sources) for f in outcome.findings]
     agrees = outcome.completed and not findings and all(d.mismatched == 0 for d in differences)
     return {
         "schema": 1, "kernel": problem.label, "agrees": agrees, "completed": outcome.completed, "steps": outcome.steps,
-        **{key: value for key, value in describe_call(call).items() if key != "inputs"},
-        "outputs": [describe_difference(d) for d in differences], "findings": findings, "notes": list(outcome.notes),
+        **setting, "outputs": [describe_difference(d) for d in differences], "findings": findings,
+        "notes": list(outcome.notes),
     }
 
 

@@ -199,7 +199,7 @@ class Normaliser:
 
     def _reduced(self, form: Form) -> Form:
         """Powers of roots reduced: √a² = a, 1/√a = √a/a; sums with positive power expanded."""
-        if not any(x.op == "sqrt" and k not in (0, 1) or x.op == "add" and k > 0 for key in form for x, k in key[1]):
+        if not any((x.op == "sqrt" and k not in (0, 1)) or (x.op == "add" and k > 0) for key in form for x, k in key[1]):
             return form
         out: Form = {}
         for (g, factors, e), c in form.items():

@@ -225,14 +225,14 @@ def _stored(p: Param, outcome: Outcome, at: npt.NDArray[np.int64]) -> tuple[Arra
     region, size = outcome.buffers[p.name], element_width(p.dtype) // 8
     stored = np.frombuffer(region.content().tobytes(), STORAGE[p.dtype])[at]
     with np.errstate(all="ignore"):
-        return as_numbers(stored, p.dtype), region.written().reshape(-1, size).all(axis=1)[at]
+        return as_numbers(stored, p.dtype), np.asarray(region.written().reshape(-1, size).all(axis=1))[at]
 
 
 def _compare(p: Param, outcome: Outcome, expected: Array, at: npt.NDArray[np.int64],
              tolerance: Mapping[str, float]) -> Difference:
     region, size = outcome.buffers[p.name], element_width(p.dtype) // 8
     stored = np.frombuffer(region.content().tobytes(), STORAGE[p.dtype])[at]
-    written = region.written().reshape(-1, size).all(axis=1)[at]
+    written = np.asarray(region.written().reshape(-1, size).all(axis=1))[at]
     with np.errstate(all="ignore"):
         differs, gap = _mismatches(as_numbers(stored, p.dtype), expected, tolerance.get(p.dtype))
     wrong = np.asarray(np.logical_or(differs, ~written))

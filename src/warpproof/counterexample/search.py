@@ -190,7 +190,7 @@ class Search:
             PROPERTY[f.kind]: f.message for f in reversed(outcome.findings)
             if f.kind in PROPERTY and f.kind != "uninitialised-read"
         }
-        differences = ()
+        differences: tuple[Difference, ...] = ()
         if outcome.completed:
             differences = self._differences(call, outcome, expected)
             wrong = [d for d in differences if d.mismatched]

@@ -6,7 +6,8 @@ from dataclasses import replace
 from typing import Final
 
 from warpproof.domains.base import FloatMode, FloatOp, ScalarType
-from warpproof.domains.bits import Bits, Words
+from warpproof.domains.bits import Bits
+from warpproof.domains.wordops import Words
 
 DIRECTIONS: Final = ("rp", "rm", "rz")
 

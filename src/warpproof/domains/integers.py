@@ -13,7 +13,7 @@ import numpy as np
 from warpproof.core import Unsupported
 from warpproof.domains.base import Comparison, IntOp, ScalarType
 from warpproof.domains.values import Choice, Float, Int, Pack, Undef, Value
-from warpproof.terms import Arena, IntVector, Poly, Pred, coefficient, const
+from warpproof.terms import Arena, Coef, IntVector, Poly, Pred, coefficient, const
 
 if TYPE_CHECKING:
     from warpproof.domains.reals import PathContext
@@ -80,7 +80,7 @@ class Integers:
         half = 1 << (width - 1)
         if all(isinstance(c, int) and -half <= c < half for c in p.terms.values()):
             return p
-        out = {}
+        out: dict[tuple[int, ...], Coef] = {}
         for m, c in p.terms.items():
             if isinstance(c, int):
                 out[m] = _signed(c, width)
@@ -261,7 +261,7 @@ class Integers:
 
     def _extract(self, args: tuple[Value, ...], ty: ScalarType) -> Poly:
         pos, length = (self.poly(a).as_int() for a in args[1:])
-        if pos is None or length is None or not (0 <= pos and 0 < length and pos + length <= ty.width):
+        if pos is None or length is None or not (pos >= 0 and length > 0 and pos + length <= ty.width):
             raise Unsupported(f"bfe.{ty}", "a field that is symbolic or leaves the register")
         field = self.arena.mod(self.arena.floor_div(self.poly(args[0]), const(1 << pos)), const(1 << length))
         if not ty.signed:

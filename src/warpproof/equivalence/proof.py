@@ -27,9 +27,7 @@ _KINDS: Final = {"f": "f", "i": "s", "u": "u", "b": "u"}
 class ReferenceArray(Protocol):
     """A traced output of the reference."""
 
-    shape: tuple[Poly, ...]
-
-    def at(self, index: tuple[Poly, ...]) -> Real:
+    def at(self, indices: tuple[Poly, ...]) -> Real:
         """Its element at coordinates."""
         ...
 

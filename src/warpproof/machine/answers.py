@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from warpproof.machine.symbolic import SymbolicMachine
 
 _AXES: Final = {"x": 0, "y": 1, "z": 2}
-_INTEGER_RANGE: Final = {"s": lambda w: (-(1 << (w - 1)), (1 << (w - 1)) - 1), "u": lambda w: (0, (1 << w) - 1)}
 
 
 class Answers:
@@ -132,7 +131,7 @@ class Answers:
                 raise Unsupported(type(effect).__name__, "no symbolic meaning yet")
 
     def _cvta(self, effect: Cvta) -> Value:
-        address: Any = effect.address
+        address: Value = effect.address  # type: ignore[assignment]
         space = effect.space.split("::")[0]
         if space == "global":
             return address
@@ -232,7 +231,8 @@ class Answers:
             return Float(info.kind, info.width, self.arena.load(Access(info.name), index))
         atom = self.arena.derived("elem", (index,), name=info.name)
         ((m, _),) = atom.terms.items()
-        lo, hi = _INTEGER_RANGE["s" if info.kind == "s" else "u"](info.width)
+        half = 1 << (info.width - 1)
+        lo, hi = (-half, half - 1) if info.kind == "s" else (0, 2 * half - 1)
         least, past = info.elements
         self.arena.restrict(m[0], lo if least is None else max(lo, self.arena.bounds(least)[0] or lo), hi)
         for claim in ([] if least is None else [least - atom]) + ([] if past is None else [atom - past + 1]):

@@ -45,7 +45,7 @@ class Footprint:
             codes[own] = self.lanes + codes[own] // 32
 
     def _foreign(self, codes: Codes, lanes: IntVector) -> npt.NDArray[np.bool_]:
-        return (codes != _NOBODY) & (codes != lanes) & (codes != self.lanes + lanes // 32)
+        return np.asarray((codes != _NOBODY) & (codes != lanes) & (codes != self.lanes + lanes // 32))
 
     def read(self, cells: IntVector, lanes: IntVector, instruction: int) -> tuple[int, int] | None:
         """Record reads; the first conflict as (position, instruction of the write), or None."""

@@ -142,6 +142,9 @@ class Facts:
                 return all(self.holds(q) for q in p.args)
             case "or":
                 return any(self.holds(q) for q in p.args)
+            case "fcmp" if p.data in ("le", "ne"):
+                below = [p.reals, p.reals[::-1]] if p.data == "ne" else [p.reals]
+                return any(self.arena.fcmp("lt", *pair) in self._given for pair in below)
             case _:
                 return False
 

@@ -62,14 +62,16 @@ class Loop:
     """One `for` statement: the iterable, and for a symbolic range the variables it carries."""
 
     def __init__(
-        self, t: Tracer, iterable: Any, entry: Mapping[str, Any], names: Sequence[str], simple: bool, target: str,
+        self, t: Tracer, iterable: Any, entry: Mapping[str, Any], outer: Mapping[str, Any], names: Sequence[str],
+        simple: bool, target: str,
     ) -> None:
         self.t, self.iterable, self.names, self.simple, self.target = t, iterable, names, simple, target
         self.symbolic = isinstance(iterable, SymbolicRange)
         self.carried: dict[str, Any] = {}
         self.results: dict[str, Any] = {}
         self._entry = dict(entry) if self.symbolic else {}
-        self._containers = _snapshot(self._entry)
+        self._outer = outer
+        self._containers = self._watch()
         self._after: dict[str, Any] = {}
         self._id = -1
 
@@ -99,9 +101,14 @@ class Loop:
         """Note the values at the end of the body."""
         if self.symbolic:
             self._after = {n: after[n] for n in self.names if n in after}
-            if _snapshot(self._entry) != self._containers:
+            if self._watch() != self._containers:
                 raise Unsupported("a loop over a symbolic range", "the body changes a list, dict or set",
                                   hint="preallocate an array and assign to it")
+
+    def _watch(self) -> list[dict[str, Any]]:
+        """What the containers in reach hold; a body that changes one is not a recurrence over arrays."""
+        own = {n: v for n, v in self._outer.items() if not n.startswith("__")}
+        return [_snapshot(self._entry), _snapshot(own)] if self.symbolic else []
 
     # ------------------------------------------------------------------ the three states of a variable
     def _copy(self, a: Array, original: Any) -> Any:
@@ -331,7 +338,7 @@ class LoopRewriter(ast.NodeTransformer):
         for s in node.body:
             new = self.visit(s)
             body.extend(new if isinstance(new, list) else [new])
-        enter = _parse(f"{loop} = {ENTER}(None, locals(), {names!r}, {simple}, {target!r})")
+        enter = _parse(f"{loop} = {ENTER}(None, locals(), globals(), {names!r}, {simple}, {target!r})")
         assert isinstance(enter, ast.Assign)
         assert isinstance(enter.value, ast.Call)
         enter.value.args[0] = self.visit(node.iter)

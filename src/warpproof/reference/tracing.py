@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import inspect
+import linecache
 import textwrap
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -17,7 +18,7 @@ from dataclasses import dataclass, field
 from types import CellType, CodeType, FunctionType
 from typing import Any, Final
 
-from warpproof.core import InputError, Span, Unsupported, WarpproofError
+from warpproof.core import InputError, Span, Unsupported
 from warpproof.reference.arrays import BOOL, FLOAT, Array, DType, Reader, Tracer
 from warpproof.reference.elements import Index
 from warpproof.reference.facts import Facts
@@ -80,11 +81,11 @@ def trace(reference: Callable[..., Any], launch: Launch | SymbolicLaunch, arena:
     """
     made = launch if isinstance(launch, SymbolicLaunch) else symbolic_launch(launch, arena)
     limits = {b.name: _limits(b) for b in made.buffers.values() if b.integral}
-    tracer = Tracer(arena, Facts(arena, made.facts, limits))
+    tracer = Tracer(arena, Facts(arena, (*made.facts, *made.float_preds), limits))
     inputs = _inputs(tracer, made)
     arguments = bind(reference, made.launch, inputs)
-    copy = _Copier(tracer).function(reference)
     with _located(reference):
+        copy = _Copier(tracer).function(reference)
         returned = copy(**arguments)
         return _outputs(tracer, made, returned)
 
@@ -245,8 +246,9 @@ class _Copier:
         if made is None:
             namespace = self._globals.setdefault(id(f.__globals__), {"__builtins__": self._builtins})
             closure = tuple(CellType() for _ in f.__closure__ or ())
-            made = FunctionType(_rewritten(f), namespace, f.__name__, f.__defaults__, closure or None)
-            made.__kwdefaults__ = f.__kwdefaults__
+            made = FunctionType(_rewritten(f), namespace, f.__name__, None, closure or None)
+            made.__defaults__ = tuple(self._value(v) for v in f.__defaults__ or ()) or None
+            made.__kwdefaults__ = {k: self._value(v) for k, v in (f.__kwdefaults__ or {}).items()} or None
             self._functions[id(f)] = made
             for name in _names(f.__code__):
                 if name in f.__globals__ and name not in namespace:
@@ -276,11 +278,15 @@ def _rewritten(f: FunctionType) -> CodeType:
         lines, first = inspect.getsourcelines(f)
         tree = ast.parse(textwrap.dedent("".join(lines)))
     except (OSError, TypeError, SyntaxError, IndentationError):
-        return f.__code__
+        return _without_handlers(f)
     node = tree.body[0] if tree.body else None
-    if not isinstance(node, ast.FunctionDef) or node.name != f.__name__ or not any(
-        isinstance(n, ast.For) for n in ast.walk(node)
-    ):
+    if not isinstance(node, ast.FunctionDef) or node.name != f.__name__:
+        return _without_handlers(f)
+    for n in ast.walk(node):
+        if isinstance(n, ast.Try | ast.TryStar):
+            raise Unsupported("try in a reference", "a handler could hide that a step has no rule",
+                              Span(first - 1 + n.lineno, n.col_offset + 1, 3, f.__code__.co_filename))
+    if not any(isinstance(n, ast.For) for n in ast.walk(node)):
         return f.__code__
     ast.increment_lineno(tree, first - 1)
     node.decorator_list, node.returns = [], None
@@ -296,6 +302,17 @@ def _rewritten(f: FunctionType) -> CodeType:
     definition.body[0] = node
     code = compile(ast.fix_missing_locations(outer), f.__code__.co_filename, "exec")
     return _inner_code(code, f)
+
+
+def _without_handlers(f: FunctionType) -> CodeType:
+    """The code of f, whose source is not at hand, if nothing in it can catch an exception."""
+    stack = [f.__code__]
+    while stack:
+        c = stack.pop()
+        if c.co_exceptiontable:
+            raise Unsupported(f"function {f.__name__}", "its source is not at hand and it may catch exceptions")
+        stack.extend(k for k in c.co_consts if isinstance(k, CodeType))
+    return f.__code__
 
 
 def _inner_code(code: CodeType, f: FunctionType) -> CodeType:
@@ -316,7 +333,10 @@ def _located(reference: Callable[..., Any]) -> Iterator[None]:
     file = code.co_filename if code is not None else ""
     try:
         yield
-    except (WarpproofError, Unsupported) as e:
+    except InputError as e:
+        e.span, e.source = e.span or _span(e, file)[0], e.source or "".join(linecache.getlines(file))
+        raise
+    except Unsupported as e:
         e.span = e.span or _span(e, file)[0]
         raise
     except RecursionError as e:
@@ -325,7 +345,8 @@ def _located(reference: Callable[..., Any]) -> Iterator[None]:
         span, own = _span(e, file)
         if span is None or not (own or isinstance(e, TypeError | ValueError | IndexError | OverflowError)):
             raise
-        raise InputError("REF240", f"the reference raised {type(e).__name__}: {e}", span) from e
+        raise InputError("REF240", f"the reference raised {type(e).__name__}: {e}", span,
+                         source="".join(linecache.getlines(file))) from e
 
 
 def _span(e: BaseException, file: str) -> tuple[Span | None, bool]:

@@ -24,7 +24,7 @@ def case_against(arena: Arena, facts: Facts, path: Pred, claim: Pred) -> dict[st
     for p in arena.conjuncts(claim):
         if p.op != "le" or facts.implied(path, p):
             continue
-        values = _corner(arena, p.data, given)
+        values: Mapping[int, int] | None = _corner(arena, p.data, given)
         if values is None:
             found = refute_le(arena, p.data, given, mask=facts.mask(path), timeout_s=2.0)
             values = found.values if found is not None else None

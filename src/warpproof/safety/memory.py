@@ -48,8 +48,9 @@ def _in_bounds(
     if how:
         return Claim("memory", text, Status.SHOWN, how, where(a.instruction))
     inside = arena.conj((arena.le(-a.index), arena.le(a.index - info.size + 1)))
-    return Claim("memory", text, Status.OPEN, place=where(a.instruction),
-                 data=case_against(arena, facts, a.path, inside), hint=f"0 ≤ index < size of {a.buffer} was not shown on this path")
+    hint = f"0 ≤ index < size of {a.buffer} was not shown on this path"
+    data = case_against(arena, facts, a.path, inside)
+    return Claim("memory", text, Status.OPEN, place=where(a.instruction), hint=hint, data=data)
 
 
 def _bounded(arena: Arena, facts: Facts, index: Poly, size: Poly, shape: tuple[Poly, ...], path: Pred) -> str:
@@ -82,7 +83,8 @@ def _by_coordinates(arena: Arena, facts: Facts, index: Poly, shape: tuple[Poly, 
             rest = rest - j * stride
         else:
             return False
-        if not (facts.implied(path, arena.le(-j), hard=True) and facts.implied(path, arena.le(j - extent + 1), hard=True)):
+        inside = arena.conj((arena.le(-j), arena.le(j - extent + 1)))
+        if not facts.implied(path, inside, hard=True):
             return False
     return True
 

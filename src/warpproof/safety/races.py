@@ -69,7 +69,9 @@ def _claim(text: str, answer: Answer, place: str) -> Claim:
     if answer.holds:
         return Claim("races", text, Status.SHOWN, "integer-sets", place, data=dict(answer.evidence))
     hint = str(answer.witness or answer.evidence.get("why", "undecided"))
-    return Claim("races", text, Status.BROKEN if answer.holds is False else Status.OPEN, place=place, hint=hint)
+    case = {"case": {"sizes": dict(answer.witness)}} if isinstance(answer.witness, Mapping) else {}
+    return Claim("races", text, Status.BROKEN if answer.holds is False else Status.OPEN, place=place, hint=hint,
+                 data=case)
 
 
 def _read_first(

@@ -10,7 +10,7 @@ import numpy as np
 from warpproof.algebra import check, prove_le
 from warpproof.solve.entailment import implies
 from warpproof.solve.relations import Problem
-from warpproof.terms import Arena, BoolVector, Pred, const
+from warpproof.terms import Arena, BoolVector, Poly, Pred, const
 
 _FEW: Final = 6
 
@@ -61,11 +61,12 @@ class Facts:
     def _by_values(self, atom: int, path: Pred, claim: Pred) -> bool:
         """One case for each value of a factor with few values (a grid of at most a few blocks)."""
         lo, hi = self.arena.ranges[atom]
-        assert lo is not None and hi is not None
-        return all(self._at_value(atom, v, path, claim) for v in range(lo, hi + 1))
+        return lo is not None and hi is not None and all(
+            self._at_value(atom, v, path, claim) for v in range(lo, hi + 1)
+        )
 
     def _small_factor(self, path: Pred, claim: Pred) -> int | None:
-        polys = [p.data for q in (path, claim) for p in self.arena.conjuncts(q) if p.op in ("le", "eq", "ne")]
+        polys: list[Poly] = [p.data for q in (path, claim) for p in self.arena.conjuncts(q) if p.op in ("le", "eq", "ne")]
         for p in polys:
             for m in p.terms:
                 for a in m if len(m) > 1 else ():

@@ -85,8 +85,10 @@ class TermMap:
                     return args[0] if pred.op == "true" else args[1]
                 return self.arena.derived(a.kind, args, pred, a.tag, a.name)
 
-    def pred(self, p: Pred) -> Pred:
-        """The image of a predicate."""
+    def pred(self, p: Pred | None) -> Pred:
+        """The image of a predicate (of a node that has one)."""
+        if p is None:
+            raise Unsupported("substitution", "a node without its predicate")
         if self._skip(p.free, p.uniform):
             return p
         found = self._preds.get(p.id)

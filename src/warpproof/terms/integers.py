@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
 from warpproof.terms.atoms import Atom, Range
 from warpproof.terms.nodes import EMPTY, Pred
-from warpproof.terms.poly import Poly, ZERO, const
+from warpproof.terms.poly import ZERO, Poly, const
 
 _VARIABLE_KINDS = frozenset({"loop", "state", "bound", "index"})
 
@@ -238,7 +238,7 @@ class IntegerArena:
                 whole, rest = divide_monomial(p, m, c)
                 if whole.terms:
                     return whole + self.floor_div(rest, q)
-        lo, hi = self.bounds(p)
+        lo = self.bounds(p)[0]
         gap = self.bounds(q - p)[0]
         if lo is not None and lo >= 0 and gap is not None and gap >= 1:
             return ZERO
@@ -268,10 +268,10 @@ class IntegerArena:
 def _interval_mul(a: Range, b: Range) -> Range:
     if a == (0, 0) or b == (0, 0):
         return 0, 0
-    if None not in a and None not in b:
-        ps = [x * y for x in a for y in b]
-        return min(ps), max(ps)
     (al, ah), (bl, bh) = a, b
+    if al is not None and ah is not None and bl is not None and bh is not None:
+        ps = (al * bl, al * bh, ah * bl, ah * bh)
+        return min(ps), max(ps)
     if al is not None and al >= 0 and bl is not None and bl >= 0:
         return al * bl, None if ah is None or bh is None else ah * bh
     if ah is not None and ah <= 0:
@@ -282,7 +282,7 @@ def _interval_mul(a: Range, b: Range) -> Range:
     return None, None
 
 
-def _extreme(pick: object, values: list[int | None], ignore_none: bool) -> int | None:
+def _extreme(pick: Callable[..., int], values: list[int | None], ignore_none: bool) -> int | None:
     known = [v for v in values if v is not None]
     if len(known) < len(values) and not ignore_none:
         return None

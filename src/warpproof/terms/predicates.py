@@ -115,6 +115,10 @@ class PredicateArena(IntegerArena):
             return np.frombuffer(p.data, dtype=bool)
         return None
 
+    def _mask(self, p: Pred) -> BoolVector:
+        """The mask of a `lanes` predicate."""
+        return np.frombuffer(p.data, dtype=bool)
+
     def fcmp(self, op: str, a: Real, b: Real) -> Pred:
         """A comparison of reals: lt, le, eq or ne of a and b (NaN excluded by the caller's obligations)."""
         if a is b:
@@ -157,7 +161,7 @@ class PredicateArena(IntegerArena):
             if p.op == "false":
                 return p
             if p.op == "lanes":
-                m = self.mask_of(p)
+                m = self._mask(p)
                 mask = m if mask is None else mask & m
             elif p.op == "le":
                 s = p.data.symbolic()
@@ -195,7 +199,7 @@ class PredicateArena(IntegerArena):
                 if q.op == "true":
                     return q
                 if q.op == "lanes":
-                    m = self.mask_of(q)
+                    m = self._mask(q)
                     mask = m if mask is None else mask | m
                 elif q.op != "false":
                     out.add(q)
@@ -265,7 +269,7 @@ class PredicateArena(IntegerArena):
             return any(self.implies(g, r) for r in q.args)
         if q.op == "lanes":
             masks = [m for m in (self.mask_of(p) for p in self.conjuncts(g)) if m is not None]
-            want = self.mask_of(q)
+            want = self._mask(q)
             return bool(masks) and not np.any(np.logical_and.reduce(masks) & ~want)
         return any(self._implies_one(p, q) for p in self.conjuncts(g))
 

@@ -7,7 +7,7 @@ need x finite, which the reals domain demands where the operation is executed.
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -69,7 +69,7 @@ class RealArena(PredicateArena):
         self._reals[key] = node
         return node
 
-    def _extent(self, op: str, args: tuple[Real, ...], data: object, pred: Pred | None) -> int:
+    def _extent(self, op: str, args: tuple[Real, ...], data: Any, pred: Pred | None) -> int:
         """Which infinities the value may be: MINUS_INF | PLUS_INF."""
         match op:
             case "inf":
@@ -97,13 +97,12 @@ class RealArena(PredicateArena):
         highs = [p for p in parts if p.op == "le" and p.data.split(atom)[0].as_int() == 1]
         if len(lows) + len(highs) != len(parts):
             return False
-        for lo in lows or [None]:
+        for lo in lows:
             for hi in highs:
-                gap = hi.data.split(atom)[1] + (lo.data.split(atom)[1] if lo is not None else 0)
-                top = self.bounds(gap)[1]
-                if lo is None or top is None or top > 0:
+                top = self.bounds(hi.data.split(atom)[1] + lo.data.split(atom)[1])[1]
+                if top is None or top > 0:
                     return False
-        return bool(highs)
+        return bool(lows) and bool(highs)
 
     # ------------------------------------------------------------------ leaves
     def rational(self, v: Fraction | int) -> Real:
