@@ -141,7 +141,8 @@ def _run(kernel: Kernel, call: Call, reference: Reference, schedule: str, seed: 
     if not wrong:
         return ""
     d = wrong[0]
-    return f"{d.output}{list(d.at or ())} is {d.actual_bits:#x}, not {d.expected} ({d.mismatched} of {d.total} differ)"
+    got = "unwritten" if d.actual_bits is None else f"{d.actual_bits:#x}"
+    return f"{d.output}{list(d.at or ())} is {got}, not {d.expected} ({d.mismatched} of {d.total} differ)"
 
 
 def _faults(outcome: Outcome) -> str:

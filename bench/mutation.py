@@ -158,7 +158,16 @@ def _prefix(register: str) -> str:
 
 
 def _shown(statements: Sequence[Statement]) -> str:
-    return " ".join(print_instruction(s) if isinstance(s, Instruction) else f"{s}" for s in statements) or "(nothing)"
+    return " ".join(_text(s) for s in statements) or "(nothing)"
+
+
+def _text(statement: Statement) -> str:
+    match statement:
+        case Instruction():
+            return print_instruction(statement)
+        case Variable(name=name, type=kind, dims=dims):
+            return f".{kind} {name}{list(dims)}"
+    return type(statement).__name__
 
 
 # ---------------------------------------------------------------------- operators
@@ -237,7 +246,7 @@ def negate_guard(site: Site, context: Context, rng: Rng) -> tuple[Statement, ...
 def opcode(site: Site, context: Context, rng: Rng) -> tuple[Statement, ...] | None:
     """An opcode or modifier exchanged for one that takes the same operands."""
     ins = _instruction(site)
-    if ins is None or ins.name in ("ld", "st"):
+    if ins is None or ins.name in ("ld", "st", "cvta"):
         return None
     parts = ins.opcode.split(".")
     options: list[str] = []

@@ -13,18 +13,26 @@ if TYPE_CHECKING:
         Out,
         Scalar,
         Size,
+        bf16,
+        bool_,
+        cdiv,
         contract,
         f16,
         f32,
         f64,
+        i8,
+        i16,
         i32,
         i64,
         u8,
+        u16,
         u32,
+        u64,
     )
 
 __all__ = [
-    "In", "InOut", "Out", "Scalar", "Size", "contract", "f16", "f32", "f64", "i32", "i64", "u8", "u32",
+    "In", "InOut", "Out", "Scalar", "Size", "bf16", "bool_", "cdiv", "contract", "f16", "f32", "f64", "i16", "i32",
+    "i64", "i8", "u16", "u32", "u64", "u8",
 ]
 
 

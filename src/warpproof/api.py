@@ -100,7 +100,7 @@ def _parts(job: Job) -> tuple[Launch, Callable[..., Mapping[str, Any]], Path, st
 
 
 def prove(job: Job, on_stage: Progress = silent) -> Report:
-    """The report on the job's kernel. Raises InputError for unusable input, Unsupported and whatever the engine raises."""
+    """The report on the job's kernel; InputError for input that cannot be used, Unsupported where nothing is known."""
     began = time.monotonic()
     problem = load(job, on_stage)
     seconds = max(1.0, job.timeout_s * _SHARE - _RESERVE_S - (time.monotonic() - began))

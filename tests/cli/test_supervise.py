@@ -113,15 +113,11 @@ open({str(note)!r}, 'w').write(str(p.pid))
             pytest.fail(f"the grandchild survived {ending}")
 
 
-def test_the_child_dies_with_its_parent(tmp_path: Path) -> None:
-    spec, launch, kernel = tmp_path / "s.py", tmp_path / "l.json", tmp_path / "k.ptx"
+def test_the_child_dies_with_its_parent(case, tmp_path: Path) -> None:
     note = tmp_path / "pid"
-    spec.write_text(f"import os, time\nopen({str(note)!r}, 'w').write(str(os.getpid()))\ntime.sleep(60)\n")
-    launch.write_text('{"kernel": "k", "params": [], "sizes": {}, "preconditions": [], "grid": ["1", "1", "1"], '
-                      '"block": [1, 1, 1], "dynamic_shared": "0"}')
-    kernel.write_text(".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k() { ret; }\n")
-    parent = subprocess.Popen([sys.executable, "-m", "warpproof", "prove", "--spec", str(spec), "--kernel", str(kernel),
-                               "--launch", str(launch)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    case.spec = f"import os, time\nopen({str(note)!r}, 'w').write(str(os.getpid()))\ntime.sleep(60)\n"
+    parent = subprocess.Popen([sys.executable, "-m", "warpproof", "prove", *case.arguments()],
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     for _ in range(400):
         if note.exists() and note.read_text():
             break

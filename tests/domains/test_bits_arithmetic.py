@@ -150,3 +150,9 @@ def test_packed_arithmetic_is_lane_by_lane(name: str) -> None:
         for x, y in zip(dom.unpack(ty.width, a, 2), dom.unpack(ty.width, b, 2), strict=True)
     ]
     assert np.array_equal(whole, dom.pack(ty.width, parts))
+
+
+def test_exact_f64_results_of_53_odd_bits_stay_as_they_are() -> None:
+    least, odd = words("f64", [1]), words("f64", [0x4330000000000001])  # 2^-1074, 2^52 + 1
+    out = Bits(1).floating("fma", scalar("f64"), FloatMode(), least, odd, words("f64", [0]))
+    assert out.tolist() == [0x0010000000000001]

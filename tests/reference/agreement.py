@@ -15,10 +15,16 @@ from warpproof.terms import Arena, Poly, const
 
 def launch_of(params: Sequence[dict[str, Any]], sizes: Sequence[str], preconditions: Sequence[str] = ()) -> Launch:
     """A launch whose grid and block do not matter."""
-    return load_launch({
-        "kernel": "k", "params": list(params), "sizes": {s: [1] for s in sizes}, "preconditions": list(preconditions),
-        "grid": ["1"], "block": [32],
-    })
+    return load_launch(
+        {
+            "kernel": "k",
+            "params": list(params),
+            "sizes": {s: [1] for s in sizes},
+            "preconditions": list(preconditions),
+            "grid": ["1"],
+            "block": [32],
+        }
+    )
 
 
 def buffer(name: str, *shape: str, kind: str = "ptr_in", dtype: str = "f32", **extra: Any) -> dict[str, Any]:
@@ -37,7 +43,9 @@ def random_inputs(launch: Launch, sizes: Mapping[str, int], rng: np.random.Gener
         if p.init_zero:
             out[p.name] = np.zeros(shape)
         elif p.is_integer:
-            lo, hi = (eval(e.text, {}, dict(sizes)) for e in p.range) if p.range else (0, 2 if p.dtype == "bool" else 100)
+            lo, hi = (
+                (eval(e.text, {}, dict(sizes)) for e in p.range) if p.range else (0, 2 if p.dtype == "bool" else 100)
+            )
             out[p.name] = rng.integers(lo, hi, shape)
         else:
             out[p.name] = rng.integers(-16, 17, shape) / 8
@@ -45,8 +53,12 @@ def random_inputs(launch: Launch, sizes: Mapping[str, int], rng: np.random.Gener
 
 
 def assert_agrees(
-    reference: Callable[..., Any], launch: Launch, samples: Sequence[Mapping[str, int]], seed: int = 0,
-    inputs: Callable[[dict[str, Any]], dict[str, Any]] = lambda x: x, traced: Mapping[str, SymbolicArray] | None = None,
+    reference: Callable[..., Any],
+    launch: Launch,
+    samples: Sequence[Mapping[str, int]],
+    seed: int = 0,
+    inputs: Callable[[dict[str, Any]], dict[str, Any]] = lambda x: x,
+    traced: Mapping[str, SymbolicArray] | None = None,
 ) -> dict[str, SymbolicArray]:
     """The traced outputs, after they agreed with NumPy at every index of every sample."""
     if traced is None:
@@ -57,8 +69,10 @@ def assert_agrees(
     for sizes in samples:
         values = inputs(random_inputs(launch, sizes, rng))
         want = evaluate(reference, launch, sizes, values)
-        flat = {k: np.asarray(v, dtype=np.float64 if np.asarray(v).dtype.kind == "f" else object).reshape(-1)
-                for k, v in values.items()}
+        flat = {
+            k: np.asarray(v, dtype=np.float64 if np.asarray(v).dtype.kind == "f" else object).reshape(-1)
+            for k, v in values.items()
+        }
         scalars = {k: float(v) for k, v in values.items() if np.ndim(v) == 0}
         integers = {**sizes, **{k: int(v) for k, v in values.items() if np.ndim(v) == 0 and float(v).is_integer()}}
         ev = Evaluator(next(iter(traced.values())).tracer.arena, integers, scalars, flat)

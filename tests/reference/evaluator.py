@@ -1,4 +1,4 @@
-"""An independent reading of terms at concrete sizes: every fold is enumerated, every atom computed by its definition."""
+"""An independent reading of terms at concrete sizes: folds are enumerated, atoms computed by their definitions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ class Evaluator:
     """Values of terms where sizes, scalars and buffers are known. Buffers are flat arrays."""
 
     def __init__(
-        self, arena: Arena, sizes: Mapping[str, int], scalars: Mapping[str, float],
+        self,
+        arena: Arena,
+        sizes: Mapping[str, int],
+        scalars: Mapping[str, float],
         buffers: Mapping[str, np.ndarray],
     ) -> None:
         self.arena, self.sizes, self.scalars, self.buffers = arena, sizes, scalars, buffers

@@ -27,7 +27,7 @@ def run_command(arguments: argparse.Namespace) -> int:
     """Do `prove`, `run` or `replay` and return the exit code."""
     job: dict[str, Any] = {name: value for name in _FIELDS if (value := getattr(arguments, name, None)) is not None}
     job |= {"task": arguments.command, "options": getattr(arguments, "option", []), "timeout_s": arguments.timeout}
-    signal.signal(signal.SIGTERM, _terminate)
+    previous = signal.signal(signal.SIGTERM, _terminate)
     started = time.monotonic()
     try:
         if arguments.debug:
@@ -44,6 +44,8 @@ def run_command(arguments: argparse.Namespace) -> int:
             _print_report(arguments, undecided(_name(arguments), Reason.TIMEOUT, f"interrupted by signal {code - 128}",
                                                time_s=time.monotonic() - started))
         return code
+    finally:
+        signal.signal(signal.SIGTERM, previous)
 
 
 def _terminate(number: int, frame: FrameType | None) -> NoReturn:

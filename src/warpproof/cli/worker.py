@@ -12,7 +12,7 @@ import threading
 import warnings
 from typing import Any, Final, NoReturn
 
-from warpproof.core import Reason, Unsupported, WarpproofError
+from warpproof.core import InputError, Reason, Unsupported, WarpproofError
 
 STACK_BYTES: Final = 256 << 20
 RECURSION_LIMIT: Final = 20_000
@@ -76,6 +76,10 @@ def outcome(job: dict[str, Any], on_stage: Any) -> dict[str, Any]:
 
         return {"result": perform(job, on_stage)}
     except WarpproofError as error:
+        return {"error": error_dict(error)["error"], "rendered": error.render()}
+    except SystemExit:
+        error = InputError("CLI604", "the contract or spec file ends the interpreter (SystemExit)",
+                           hint="guard what is not part of the contract by if __name__ == '__main__'")
         return {"error": error_dict(error)["error"], "rendered": error.render()}
     except Unsupported as error:
         return {"stopped": {"reason": Reason.UNSUPPORTED.value, "detail": _unsupported(error)}}

@@ -131,6 +131,8 @@ class Integers:
                 return Int(w, self._multiply_high(args[0], args[1], ty))
             case "bfe":
                 return Int(w, self._extract(args, ty))
+            case "bfi":
+                return Int(w, self._wrap(self._insert(args, w), w))
             case _:
                 raise Unsupported(f"{op}.{ty}", "no rule for symbolic operands")
 
@@ -163,6 +165,9 @@ class Integers:
                 return out
         if op == "or" and (self._disjoint(p, q) or self._disjoint(q, p)):
             return p + q
+        if op == "or":
+            signed = ScalarType("s", width)
+            return self.arena.bit_or(self.view(x, signed), self.view(y, signed))
         raise Unsupported(f"{op}.b{width}", "bit operation on symbolic operands that no rule covers")
 
     def _bitwise_constant(self, op: str, p: Poly, q: Poly, width: int) -> Poly | None:
@@ -214,7 +219,7 @@ class Integers:
         return Int(width, self._wrap(self.poly(x) * const(factor), width))
 
     def _shift_right(self, x: Value, amount: Value, ty: ScalarType) -> Value:
-        s = {int(v) for v in self._amount(amount)}
+        s = {int(v) & 0xFFFFFFFF for v in self._amount(amount)}
         if len(s) > 1:
             raise Unsupported(f"shr.{ty}", "a lane-dependent shift of a symbolic value")
         k = min(s.pop(), ty.width - 1 if ty.signed else ty.width)
@@ -268,6 +273,18 @@ class Integers:
             return field
         half = 1 << (length - 1)
         return self.arena.mod(field + half, const(1 << length)) - half
+
+    def _insert(self, args: tuple[Value, ...], width: int) -> Poly:
+        """The low `length` bits of the first operand put at `pos` of the second."""
+        pos, length = (self.poly(a).as_int() for a in args[2:])
+        if pos is None or length is None or not (0 <= pos and 0 < length and pos + length <= width):
+            raise Unsupported(f"bfi.b{width}", "a field that is symbolic or leaves the register")
+        a, b = self.poly(args[0]), self.poly(args[1])
+        low = self.arena.mod(b, const(1 << pos))
+        if pos + length == width:
+            return low + a * (1 << pos)
+        high = self.arena.floor_div(b, const(1 << (pos + length))) * (1 << (pos + length))
+        return low + self.arena.mod(a, const(1 << length)) * (1 << pos) + high
 
     # ------------------------------------------------------------------ comparisons
     def compare(self, op: Comparison, ty: ScalarType, x: Value, y: Value) -> Pred:

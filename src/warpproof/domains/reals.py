@@ -69,6 +69,9 @@ class Reals:
             case Pack(_, parts):
                 if len(parts) == 1:
                     return self.real(parts[0], ty)
+                low, high = parts[0], parts[-1]
+                if ty == ScalarType("f", 32) and _is_zero(low) and isinstance(high, Float) and high.kind == "bf":
+                    return high.node  # a bf16 is the upper half of the f32 with the same value
                 raise Unsupported(f"packed value read as {ty}", "a float assembled from parts")
 
     def _real_of_bits(self, poly: Poly, ty: ScalarType) -> Real:
@@ -141,6 +144,8 @@ class Reals:
             part = ScalarType(ty.kind, ty.width // ty.packed)
             split = [self.unpack(ty.width, a, ty.packed) for a in args]
             return self.pack(ty.width, [self.floating(op, part, mode, *xs) for xs in zip(*split, strict=True)])
+        if mode.xorsign:
+            raise Unsupported(f"{op}.xorsign.abs.{ty}", "the sign of a float apart from its value")
         xs = [self.real(a, ty) for a in args]
         node = self._operation(op, xs)
         if mode.sat:
@@ -151,9 +156,9 @@ class Reals:
 
     def _operation(self, op: str, xs: list[Real]) -> Real:
         a = self.arena
-        if op not in ("min", "max", "neg"):
+        if op not in ("min", "max"):
             for x in xs:
-                if x.ext:
+                if x.ext and not (op == "neg" and x.op == "inf"):
                     self.context.require_real("finite", x)
         match op:
             case "add":
@@ -284,10 +289,12 @@ class Reals:
 
     def merge(self, p: Pred, a: Value, b: Value) -> Value:
         """The register that holds `a` where p, else `b`."""
-        if a == b or p.op == "true":
+        if p.op == "true":
             return a
         if p.op == "false":
             return b
+        if a == b and getattr(a, "known", "") == getattr(b, "known", ""):
+            return a
         if isinstance(a, Int) and isinstance(b, Int):
             return Int(a.width, self.integers.merge(p, a.poly, b.poly))
         if isinstance(a, Pack) or isinstance(b, Pack):
@@ -322,6 +329,8 @@ class Reals:
             node = self._integral(mode.rounding, node)
         if mode.sat:
             node = self.arena.minimum(self.arena.maximum(node, self.arena.zero), self.arena.one)
+        if mode.relu:
+            node = self.arena.maximum(node, self.arena.zero)
         return Float(dst.kind, dst.width, node)
 
     def _integral(self, rounding: str, node: Real) -> Real:
@@ -382,6 +391,10 @@ class Reals:
                 return self.pack(width, parts[: width // (have // len(parts))])
             case _:
                 raise Unsupported("register width", f"a {value.width}-bit float or packed value used as {width} bits")
+
+
+def _is_zero(v: Value) -> bool:
+    return isinstance(v, Int) and v.poly.as_int() == 0
 
 
 def _power_of_two(q: Fraction) -> bool:

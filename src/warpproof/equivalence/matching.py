@@ -118,7 +118,10 @@ class Matcher:
         weight = np.zeros(a.lanes, np.int64)
         weight[lead] = 1
         parts = self._unguarded(Splitter(a, op).split(x, weight), op)
-        local = a.permutation_map(here).pred(a.conj(p for p in a.conjuncts(path) if a.mask_of(p) is None))
+        # Only what the path says alike of every member may be used: the lead may stand where another does not.
+        alike = a.permutation_map(to_lead)
+        shared = a.conj(p for p in a.conjuncts(path) if a.mask_of(p) is None and alike.pred(p) is p)
+        local = a.permutation_map(here).pred(shared)
         opened = open_fold(a, at_lead)
         pieces = []
         for part in (self._where_it_counts(p) for p in parts):
@@ -191,7 +194,8 @@ class Matcher:
         a = self.arena
         active = self.facts.mask(path)
         lanes = np.arange(a.lanes) if active is None else np.nonzero(active)[0]
-        uniform = opened.domain.uniform and all(
+        plain = self._plain(path)
+        uniform = plain.uniform and opened.domain.uniform and all(
             all(g.uniform for g in p.guards) and all(a.poly_uniform(q) for q in p.index) for p in pieces
         )
         seen: set[object] = set()
@@ -202,7 +206,8 @@ class Matcher:
                       _one_hot(a.lanes, int(lane)))
                 for p in pieces
             ]
-            key = (tuple((p.guards, tuple(q.key for q in p.index)) for p in moved), here.pred(opened.domain).id)
+            key = (tuple((p.guards, tuple(q.key for q in p.index)) for p in moved), here.pred(opened.domain).id,
+                   here.pred(plain).id)
             if key in seen:
                 continue
             seen.add(key)
@@ -267,7 +272,7 @@ class Matcher:
     # ------------------------------------------------------------------ sets
     def _tiles(self, opened: Opened, pieces: list[Piece], path: Pred) -> bool:
         a = self.arena
-        problem = Problem(a, (*self.facts.base, *(p for p in a.conjuncts(path) if p.uniform)),
+        problem = Problem(a, (*self.facts.launch, *(p for p in a.conjuncts(path) if p.uniform)),
                           Region(opened.variables, a.conjuncts(opened.domain)))
         if opened.op in ("add", "mul"):
             answer = exactly_once(problem, pieces)

@@ -152,7 +152,7 @@ class OutputChecker:
                   (p.access.index,) if linear else p.index)
             for p in located
         ]
-        answer = covers(Problem(self.arena, self.facts.base, Box(extents)), pieces)
+        answer = covers(Problem(self.arena, self.facts.launch, Box(extents)), pieces)
         if answer.holds:
             return Claim("equivalence", text, Status.SHOWN, "integer-sets", data=dict(answer.evidence))
         status = Status.BROKEN if answer.holds is False else Status.OPEN

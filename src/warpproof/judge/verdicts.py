@@ -17,7 +17,7 @@ _SAFETY = ("memory", "races", "barriers")
 def judge(claims: Sequence[Claim], scope: str, refuted: Mapping[str, str] | None = None) -> dict[str, PropertyResult | None]:
     """The verdict on every property. `refuted` maps properties that a replayed run contradicts to what it showed."""
     refuted = refuted or {}
-    conditions = [c for c in claims if c.property == "conditions"]
+    conditions = [c for c in claims if c.property not in REQUIRED]  # what is not about one property concerns all
     out: dict[str, PropertyResult | None] = {}
     for name in (*_SAFETY, "equivalence"):
         own = [c for c in claims if c.property == name]

@@ -218,6 +218,8 @@ class Answers:
                 at = index + (i * per + j)
                 stored = self._forward(info, at)
                 self._record("load" if stored is None else "reload", info, at)
+                if stored is None and not info.initialised:
+                    self._hazard("unwritten", f"{info.name} is read where this thread has not written it")
                 parts.append(self._element(info, at) if stored is None else stored)
             out.append(parts[0] if per == 1 else self.machine.dom.pack(ty.width, parts))
         return out
@@ -235,8 +237,12 @@ class Answers:
         lo, hi = (-half, half - 1) if info.kind == "s" else (0, 2 * half - 1)
         least, past = info.elements
         self.arena.restrict(m[0], lo if least is None else max(lo, self.arena.bounds(least)[0] or lo), hi)
-        for claim in ([] if least is None else [least - atom]) + ([] if past is None else [atom - past + 1]):
-            self.machine.learn(self.arena.le(claim))
+        if least is not None:
+            self.machine.learn(self.arena.le(least - atom))
+        # An upper end is a fact only where the range has elements: else it would say that there is no such launch.
+        low = lo if least is None else least
+        if past is not None and self.machine.oracle.implied(self.arena.true, self.arena.le(low - past + 1)):
+            self.machine.learn(self.arena.le(atom - past + 1))
         return Int(info.width, atom)
 
     def _forward(self, info: BufferInfo, index: Poly) -> Value | None:
@@ -245,10 +251,15 @@ class Answers:
             return None
         path = self.machine.path.condition()
         loops = tuple(self.machine.path.loops)
+        since: list[Poly] = []  # stores that came after the one looked for
         for a in reversed(self.machine.trace.accesses):
-            if a.kind == "store" and a.buffer == info.name and a.index == index and a.loops == loops[: len(a.loops)]:
-                if self.arena.implies(path, a.path):
-                    return a.value
+            if a.kind != "store" or a.buffer != info.name:
+                continue
+            if a.index != index or a.loops != loops[: len(a.loops)]:
+                since.append(a.index)
+            elif self.arena.implies(path, a.path) and all(self.machine.holds(self.arena.ne(index - q)) for q in since):
+                return a.value
+            else:
                 raise Unsupported("global memory", f"{info.name} is read where it may or may not have been written")
         return None
 
@@ -266,6 +277,7 @@ class Answers:
                     for j, part in enumerate(parts):
                         self._record("store", info, index + (i * per + j), part)
             case "shared":
+                self._align(offset, ty.width // 8 * len(values))
                 for i, value in enumerate(values):
                     self._shared_store(offset + i * (ty.width // 8), ty.width // 8, value)
             case "local":
@@ -274,16 +286,22 @@ class Answers:
             case _:
                 raise Unsupported(f"st.{space}", "no symbolic meaning yet")
 
+    def _hazard(self, kind: str, detail: str) -> None:
+        m = self.machine
+        m.trace.hazards.append(Hazard(kind, detail, m.current, None, m.path.condition()))
+
     # ------------------------------------------------------------------ shared memory
+    def _align(self, offset: Poly, size: int) -> None:
+        """Report a shared address that is not a multiple of the access size (PTX ISA, alignment of memory operands)."""
+        if offset.is_constant() and (offset.lanes(self.arena.lanes)[self.machine.path.mask] % size).any():
+            self._hazard("misaligned", f"a shared-memory address is not a multiple of {size}")
+
     def _cells(self, offset: Poly, width: int) -> IntVector | None:
         m = self.machine
         cells = m.shared.locate(offset, width, m.path.mask)
         if m.shared.in_bounds(cells, width):
             return cells
-        m.trace.hazards.append(
-            Hazard("shared-bounds", "shared memory is accessed outside its allocation", m.current, None,
-                   m.path.condition())
-        )
+        self._hazard("shared-bounds", "shared memory is accessed outside its allocation")
         return None
 
     def _touch(self, cells: IntVector, width: int, write: bool) -> None:
@@ -303,6 +321,7 @@ class Answers:
     def _shared_load(self, offset: Poly, ty: ScalarType, count: int) -> list[Value]:
         m, width = self.machine, ty.width // 8
         out: list[Value] = []
+        self._align(offset, width * count)
         for i in range(count):
             cells = self._cells(offset + i * width, width)
             if cells is None:
@@ -312,10 +331,7 @@ class Answers:
             value, written = m.shared.load(cells, width, m.path.mask)
             value = self._on_path(value)
             if not written and _poisoned(value):
-                m.trace.hazards.append(
-                    Hazard("uninitialised", "shared memory is read where it may not have been written", m.current,
-                           None, m.path.condition())
-                )
+                self._hazard("uninitialised", "shared memory is read where it may not have been written")
             out.append(value)
         return out
 
@@ -338,14 +354,21 @@ class Answers:
             m.shared.store(cells, value, width, m.path.mask, m.path.symbolic())
 
     # ------------------------------------------------------------------ local memory
-    def _local_slot(self, offset: Poly) -> int:
-        k = offset.as_int()
+    def _local_slot(self, offset: Poly, ty: ScalarType) -> int:
+        k, size = offset.as_int(), ty.width // 8
         if k is None:
             raise Unsupported("local memory", "an address that differs by lane or depends on a symbol")
+        kernel = self.machine.kernel
+        inside = any(
+            start <= k and k + size <= start + kernel.variables[name].size
+            for name, start in kernel.local_layout.items()
+        )
+        if not inside or k % size:
+            raise Unsupported("local memory", "an access outside the variable, or not aligned")
         return k
 
     def _local_load(self, offset: Poly, ty: ScalarType) -> Value:
-        k = self._local_slot(offset)
+        k = self._local_slot(offset, ty)
         found = self.machine.registers.get(f"local+{k}")
         if found is None or found.width != ty.width:
             return Undef(ty.width, "local memory never written at this size")
@@ -353,7 +376,7 @@ class Answers:
         return value
 
     def _local_store(self, offset: Poly, ty: ScalarType, value: Value) -> None:
-        k = self._local_slot(offset)
+        k = self._local_slot(offset, ty)
         for name in [n for n in self.machine.registers if n.startswith("local+")]:
             at = int(name[6:])
             width = self.machine.registers[name].width // 8
@@ -376,6 +399,12 @@ class Answers:
         m.shared.footprint.clear()
         return None
 
+    def _meet(self) -> None:
+        """Note that the lanes of each warp execute this together: inside a loop its length decides that later."""
+        m = self.machine
+        if m.path.loops:
+            m.trace.barriers.append(BarrierEvent(m.path.condition(), m.current, warp=True))
+
     def _full_mask(self, mask: Any) -> bool:
         k = self.machine.dom.integers.poly(mask).as_int() if mask is not None else None
         return k is not None and k & 0xFFFFFFFF == 0xFFFFFFFF
@@ -385,6 +414,7 @@ class Answers:
         lanes = np.arange(self.arena.lanes)
         if not self._full_mask(mask) or not m.path.warp_uniform(lanes // 32 * 32) or not m.path.mask.all():
             raise Unsupported("bar.warp.sync", "a warp barrier of part of a warp")
+        self._meet()
         m.shared.footprint.warp_barrier()
 
     def _shuffle(self, effect: Shuffle) -> tuple[Value, Pred]:
@@ -399,10 +429,8 @@ class Answers:
         if not all(row.all() or not row.any() for row in whole) or not m.path.warp_uniform(
             np.where(m.path.mask[warp], warp, every)
         ):
-            m.trace.hazards.append(
-                Hazard("divergence", "a shuffle whose member mask names lanes that may not execute it", m.current,
-                       None, m.path.condition())
-            )
+            self._hazard("divergence", "a shuffle whose member mask names lanes that may not execute it")
+        self._meet()
         source = np.where(m.path.mask[source], source, every)
         return permute(m.dom, value, source), self.arena.lane_mask(valid)
 
@@ -442,8 +470,10 @@ class Answers:
         p: Any = effect.predicate
         flat = self.arena.mask_of(p)
         n = self.arena.lanes
-        if flat is None or n % 32 or not self._full_mask(effect.mask) or not self.machine.path.mask.all():
+        whole = n % 32 == 0 and self.machine.path.mask.all() and self.machine.path.warp_uniform(np.arange(n) // 32 * 32)
+        if flat is None or not whole or not self._full_mask(effect.mask):
             raise Unsupported(f"vote.{effect.mode}", "a vote on a symbolic predicate or a part of a warp")
+        self._meet()
         rows = flat.reshape(-1, 32)
         match effect.mode:
             case "all":

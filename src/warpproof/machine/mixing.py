@@ -35,7 +35,7 @@ def mix(dom: Reals, table: list[Value], owner: IntVector, lane: IntVector) -> Va
     first = values[0]
     if all(isinstance(v, Float) for v in values):
         nodes = [v.node for v in values if isinstance(v, Float)]
-        if isinstance(first, Float) and all(v.width == first.width for v in values):
+        if isinstance(first, Float) and len({(v.kind, v.width) for v in values if isinstance(v, Float)}) == 1:
             return Float(first.kind, first.width, Mixer(dom.arena, which, lane).real(nodes))
     if all(isinstance(v, Int) for v in values):
         return Int(first.width, Mixer(dom.arena, which, lane).poly([v.poly for v in values if isinstance(v, Int)]))

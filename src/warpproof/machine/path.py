@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
+from warpproof.core import Unsupported
 from warpproof.terms import Arena, BoolVector, IntVector, Pred
 
 
@@ -58,7 +59,10 @@ class Path:
         if not np.all(self.mask[source] | ~self.mask):
             return False
         move = self.arena.permutation_map(source)
-        return all(g.uniform or move.pred(g) is g for g in self.guards)
+        try:
+            return all(g.uniform or move.pred(g) is g for g in self.guards)
+        except Unsupported:
+            return False
 
     def cta_uniform(self) -> bool:
         """True when all lanes of the CTA are active together, evidently."""

@@ -144,8 +144,10 @@ class Closer:
 
     def _fold(self, x: Real, state: Real, x0: Real, domain: Pred) -> Real | None:
         """x = state ⊕ g with g free of loop state: the fold of g over the iterations, onto the entry value."""
+        if x is state:
+            return x0
         for op in ("add", "max", "min", "mul"):
-            if x.op != op and x is not state:
+            if x.op != op:
                 continue
             operands = self.arena.flatten(x, op)
             if operands.count(state) != 1 or any(y.free & self.states for y in operands if y is not state):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any, Final, Protocol
 
 from warpproof.core import Ledger, Unsupported
@@ -63,6 +64,7 @@ class SymbolicMachine:
         self._held: dict[tuple[int, int], bool] = {}
         self._predicate: Pred | None = None
         self._depth = 0  # enclosing forks and loops
+        self._stays = ExitStack()  # the lanes that guarded exits leave over, to the end of the run
 
     # ------------------------------------------------------------------ context of the domain
     def require(self, kind: str, claim: Pred) -> None:
@@ -142,7 +144,8 @@ class SymbolicMachine:
     # ------------------------------------------------------------------ execution
     def run(self) -> Trace:
         """Execute the kernel to its end."""
-        self.walk(0, EXIT)
+        with self._stays:
+            self.walk(0, EXIT)
         return self.trace
 
     def walk(self, block: int, stop: int, skip: int | None = None) -> None:
@@ -251,8 +254,7 @@ class SymbolicMachine:
             return EXIT
         if self._depth:
             raise Unsupported(ins.opcode, "a predicated exit inside a branch or loop", ins.span)
-        self._stay = self.path.under(self.arena.negate(guard))
-        self._stay.__enter__()
+        self._stays.enter_context(self.path.under(self.arena.negate(guard)))
         return self._follow(number, 0)
 
     def branch(self, number: int, guard: Pred, taken: int, other: int) -> int:
@@ -304,7 +306,7 @@ class SymbolicMachine:
             y = b.get(name)
             if y is None:
                 continue
-            out[name] = x if x is y or x == y else self.merge(guard, x, y)
+            out[name] = x if x is y else self.merge(guard, x, y)
         return out
 
     def merge(self, guard: Pred, x: Any, y: Any) -> Any:

@@ -40,10 +40,11 @@ class Obligation:
 
 @dataclass(frozen=True, slots=True)
 class BarrierEvent:
-    """A CTA barrier executed under `path` by the lanes of `mask`."""
+    """A CTA barrier executed under `path`; with `warp` a collective operation of each warp."""
 
     path: Pred
     instruction: int
+    warp: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,8 +57,11 @@ class Tracer:
         return out
 
     def array(self, shape: Sequence[Poly], dtype: DType, reader: Reader) -> Array:
-        """A fresh array."""
-        return Array(self, tuple(shape), dtype, _memoised(reader))
+        """A fresh array; one element is computed at once, so that faults arise at the line that makes it."""
+        made = Array(self, tuple(shape), dtype, _memoised(reader))
+        if all((d.as_int() or 1) > 0 for d in made.dims):
+            made.reader()(self.fresh_index(made.dims))
+        return made
 
     def integer(self, p: Poly | int) -> Any:
         """A Python integer: an `int` when it is one, else a weak symbolic scalar."""

@@ -46,7 +46,7 @@ class Facts:
 
     # ------------------------------------------------------------------ what is known
     def domain(self, atom: int, lo: Poly, hi: Poly) -> None:
-        """Record that an index atom lies in [lo, hi)."""
+        """Record that an index atom lies in [lo, hi), before anything is asked about it."""
         self._domains[atom] = (lo, hi)
 
     def normal(self, p: Poly) -> Poly:
@@ -173,7 +173,7 @@ class Facts:
             return True
         if p.is_constant() or not p.uniform() or (hi is not None and hi < 0):
             return False
-        key = (p.key, len(self._domains), tuple(sorted(self._asking)))
+        key = (p.key, tuple(sorted(self._asking)))
         found = self._memo.get(key)
         if found is None:
             found = self._memo[key] = self._search(p)
@@ -217,7 +217,7 @@ class Facts:
                 n, d = atom.args
                 if self._positive(d):
                     out += [n - d * x, d * x + d - 1 - n]
-                    out += [x] if (lo is None or lo < 0) and self._nonnegative_part(a, n) else []
+                    out += self._least_quotient(a, n, d) if lo is None or lo < 1 else []
             case "min":
                 out += [q - x for q in atom.args]
             case "max":
@@ -228,13 +228,14 @@ class Facts:
                 out += [end_ - 1 - x] if end_ is not None else []
         return out
 
-    def _nonnegative_part(self, quotient: int, n: Poly) -> bool:
-        """n ≥ 0, for the numerator of a quotient that is not itself being asked about."""
+    def _least_quotient(self, quotient: int, n: Poly, d: Poly) -> list[Poly]:
+        """⌊n/d⌋ ≥ 1 or ≥ 0 where n ≥ d or n ≥ 0 follows, unless that is being asked already."""
         if quotient in self._asking:
-            return False
+            return []
         self._asking.add(quotient)
         try:
-            return self.nonnegative(n)
+            x = Poly({(quotient,): 1})
+            return [x - 1] if self.nonnegative(n - d) else [x] if self.nonnegative(n) else []
         finally:
             self._asking.discard(quotient)
 

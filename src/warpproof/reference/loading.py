@@ -67,7 +67,7 @@ def _execute(path: Path) -> ModuleType:
 def _run(loader: Any, module: ModuleType, path: Path) -> None:
     try:
         loader.exec_module(module)
-    except (WarpproofError, Unsupported):
+    except (WarpproofError, Unsupported, MemoryError):
         raise
     except SyntaxError as e:
         raise InputError("REF230", f"{path.name} does not parse: {e.msg}",

@@ -30,7 +30,7 @@ from warpproof.reference.wording import describe
 from warpproof.terms import Arena, Poly, Pred, Real
 
 _NUMPY: Final = {"bool": BOOL}
-_FOREIGN: Final = ("numpy", "warpproof", "builtins", "math")
+_FOREIGN: Final = frozenset({"numpy", "warpproof", "builtins", "math"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,7 +262,7 @@ class _Copier:
         return made
 
     def _value(self, value: Any) -> Any:
-        if isinstance(value, FunctionType) and not value.__module__.startswith(_FOREIGN):
+        if isinstance(value, FunctionType) and value.__module__.partition(".")[0] not in _FOREIGN:
             return self.function(value)
         return traced_value(self.t, value)
 
@@ -309,7 +309,7 @@ def _without_handlers(f: FunctionType) -> CodeType:
     stack = [f.__code__]
     while stack:
         c = stack.pop()
-        if c.co_exceptiontable:
+        if c.co_exceptiontable and not c.co_name.startswith("<"):  # lambdas and comprehensions hold no statement
             raise Unsupported(f"function {f.__name__}", "its source is not at hand and it may catch exceptions")
         stack.extend(k for k in c.co_consts if isinstance(k, CodeType))
     return f.__code__

@@ -4,6 +4,6 @@ from warpproof.report.schema import SCHEMA, error_dict, from_dict, jsonable, to_
 from warpproof.report.text import Line, counterexample_lines, print_lines, report_lines
 
 __all__ = [
-    "SCHEMA", "Line", "counterexample_lines", "error_dict", "from_dict", "jsonable", "print_lines", "report_lines", "to_dict",
-    "to_json",
+    "SCHEMA", "Line", "counterexample_lines", "error_dict", "from_dict", "jsonable", "print_lines", "report_lines",
+    "to_dict", "to_json",
 ]

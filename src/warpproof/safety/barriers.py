@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from warpproof.core import Claim, Status
+import numpy as np
+
+from warpproof.core import Claim, Status, Unsupported
 from warpproof.machine.trace import Trace
 from warpproof.solve.facts import Facts
 from warpproof.terms import Arena, Pred
@@ -16,9 +18,11 @@ _TERMINATION = ("loop terminates", "loop counter meets its bound")
 def barrier_claims(arena: Arena, facts: Facts, trace: Trace, where: Where) -> list[Claim]:
     """One claim per barrier event, divergent shuffle and loop condition."""
     claims: list[Claim] = []
-    text = "every thread of the CTA reaches the barrier"
-    for b in trace.barriers:
-        if _uniform(arena, facts, b.path):
+    for b in {(b.path.id, b.instruction): b for b in trace.barriers}.values():
+        text = f"every thread of the {'warp' if b.warp else 'CTA'} reaches the barrier"
+        if b.warp and _alike_in_warps(arena, b.path):
+            claims.append(Claim("barriers", text, Status.SHOWN, "path alike in warps", where(b.instruction)))
+        elif _uniform(arena, facts, b.path):
             claims.append(Claim("barriers", text, Status.SHOWN, "uniform path", where(b.instruction)))
         elif facts.infeasible(b.path):
             claims.append(Claim("barriers", text, Status.SHOWN, "path", where(b.instruction)))
@@ -43,6 +47,15 @@ def _uniform(arena: Arena, facts: Facts, path: Pred) -> bool:
     return all(
         p.uniform or (p.op != "lanes" and facts.implied(_rest(arena, path, p), p)) for p in arena.conjuncts(path)
     )
+
+
+def _alike_in_warps(arena: Arena, path: Pred) -> bool:
+    """The path says the same in all lanes of each warp."""
+    first = np.arange(arena.lanes) // 32 * 32
+    try:
+        return all(p.uniform or arena.permutation_map(first).pred(p) is p for p in arena.conjuncts(path))
+    except Unsupported:
+        return False
 
 
 def _rest(arena: Arena, path: Pred, p: Pred) -> Pred:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Final
 
 from warpproof.core import Claim, Status
 from warpproof.machine.setup import BufferInfo
@@ -12,6 +13,10 @@ from warpproof.solve.facts import Facts
 from warpproof.terms import Arena, Poly, Pred, const, divide_monomial
 
 Where = Callable[[int], str]
+_HAZARDS: Final = {
+    "uninitialised": "shared memory is initialised before it is read", "shared-bounds": "shared memory in bounds",
+    "misaligned": "shared memory accesses are aligned", "unwritten": "global memory is written before it is read",
+}
 
 
 def memory_claims(
@@ -27,7 +32,7 @@ def memory_claims(
                 Claim("memory", f"nothing is written to the input {a.buffer}",
                       Status.BROKEN if feasible else Status.SHOWN, "path", where(a.instruction))
             )
-    claims += [_hazard(arena, facts, h, where) for h in trace.hazards if h.kind in ("uninitialised", "shared-bounds")]
+    claims += [_hazard(arena, facts, h, where) for h in trace.hazards if h.kind in _HAZARDS]
     claims += [_aligned(facts, o, where) for o in trace.obligations if o.kind == "alignment"]
     return claims
 
@@ -90,7 +95,7 @@ def _by_coordinates(arena: Arena, facts: Facts, index: Poly, shape: tuple[Poly, 
 
 
 def _hazard(arena: Arena, facts: Facts, h: Hazard, where: Where) -> Claim:
-    text = "shared memory is initialised before it is read" if h.kind == "uninitialised" else "shared memory in bounds"
+    text = _HAZARDS[h.kind]
     if h.path is not None and facts.infeasible(h.path):
         return Claim("memory", text, Status.SHOWN, "path", where(h.instruction))
     return Claim("memory", text, Status.OPEN, place=where(h.instruction), hint=h.detail)

@@ -50,7 +50,7 @@ def _buffer(
     split: Callable[[Access], tuple[Poly, ...]], where: Where,
 ) -> list[Claim]:
     """Writes of one buffer against each other, and its reads against its writes."""
-    problem = Problem(arena, facts.base)
+    problem = Problem(arena, facts.launch)
     stores = [a for a in trace.accesses if a.kind == "store" and a.buffer == info.name]
     loads = [a for a in trace.accesses if a.kind in ("load", "reload") and a.buffer == info.name]
     both = _pieces(arena, [*loads, *stores], blocks, split)
@@ -92,7 +92,7 @@ def _read_first(
     apart = all(
         facts.implied(arena.conj((a.path, s.path)), arena.ne(a.index - s.index), hard=True) for a, s in late
     )
-    if apart and injective(Problem(arena, facts.base), both, ("lane", "blocks", "loops")).holds:
+    if apart and injective(Problem(arena, facts.launch), both, ("lane", "blocks", "loops")).holds:
         return Claim("races", text, Status.SHOWN, "integer-sets", place)
     return Claim("races", text, Status.OPEN, place=place,
                  hint=f"{name} is read and written; the order within a thread was not shown")

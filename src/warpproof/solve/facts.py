@@ -32,6 +32,7 @@ class Facts:
     def __init__(self, arena: Arena, base: Iterable[Pred]) -> None:
         self.arena = arena
         self.base = tuple(p for q in base for p in arena.conjuncts(q))
+        self.launch = self.base  # without what is learned about loaded values
         self._memo: dict[tuple[int, int, bool], bool] = {}
         self._cases: dict[tuple[int, int, int], Facts] = {}
         self.proofs = 0

@@ -93,7 +93,9 @@ def is_mixed(m: Monomial, dims: frozenset[int]) -> bool:
 class Linearizer:
     """Makes the bodies of one problem linear."""
 
-    def __init__(self, arena: Arena, facts: Sequence[Pred], pieces: Sequence[Piece]) -> None:
+    def __init__(self, arena: Arena, facts: Sequence[Pred], pieces: Sequence[Piece], *, light: bool = False) -> None:
+        """`light` asks for a weaker context: without large upper bounds and parameters that nothing depends on."""
+        self._light = light
         self.arena = arena
         self.dims = frozenset(d for p in pieces for d in (*p.loops, *p.blocks))
         self.facts = tuple(facts)
@@ -108,11 +110,14 @@ class Linearizer:
         given = [formula(self.arena, f, self._lane) for f in own]
         given += [definition(self.arena, self.arena.atoms[a], self._lane) for a in sorted(lifted)]
         polys = [*(q for f in given for q in f.polys()), *parameters]
-        definitions, exact = definitions_of(self.arena, polys, self._lane, lifted)
+        definitions, exact = definitions_of(self.arena, polys, self._lane, lifted, self._light)
         rename = {a: FIRST_CONTEXT - k for k, a in enumerate(definitions)}
         whole = conjunction((*given, *definitions.values())).map(lambda p: rename_atoms(p, rename))
         names = {a for p in (*whole.polys(), *parameters) for a in p.atoms() if a >= 0} | lifted
-        return conjunction((weaken(whole), ranges(self.arena, sorted(names)))), exact and whole.exact()
+        known = conjunction((weaken(whole), ranges(self.arena, sorted(names), light=self._light)))
+        if self._light:
+            known = _connected(known, {a for p in parameters for a in p.atoms()} | lifted)
+        return known, exact and whole.exact()
 
     # ------------------------------------------------------------------ all steps
     def run(self, items: list[Body], target: Box | Region | None, lifted: frozenset[int]) -> list[Linear]:
@@ -292,6 +297,28 @@ def divide(p: Poly, s: Monomial) -> tuple[Poly, Poly]:
         else:
             q[tuple(left)] = c
     return Poly(dict(q)), Poly(dict(r))
+
+
+def _connected(f: Formula, atoms: set[int]) -> Formula:
+    """The conjuncts that speak, through others, of the atoms; without large constant bounds on one parameter."""
+    parts = [g for g in (f.args if f.op == "and" else (f,)) if not _large_bound(g)]
+    reached = set(atoms)
+    while True:
+        more = {a for g in parts for p in g.polys() for a in p.atoms() if reached & _atoms(g)}
+        if more <= reached:
+            return conjunction(g for g in parts if not _atoms(g) or reached & _atoms(g))
+        reached |= more
+
+
+def _atoms(f: Formula) -> set[int]:
+    return {a for p in f.polys() for a in p.atoms()}
+
+
+def _large_bound(f: Formula) -> bool:
+    if f.op != "le" or len(f.poly.terms) != 2:
+        return False
+    slopes = [c for m, c in f.poly.terms.items() if m]
+    return len(slopes) == 1 and slopes[0] == 1 and int(f.poly.constant) <= -(1 << 15)
 
 
 def _box(extents: tuple[Poly, ...]) -> Iterator[Formula]:

@@ -32,6 +32,8 @@ FIRST_COPY: Final = -50
 FIRST_STRIDE: Final = -80
 FIRST_LOCAL: Final = -100
 MAX_PARTS: Final = 32
+_LARGEST: Final = (1 << 31) - 1
+_HUGE: Final = {"size": 1 << 15, "grid": 1 << 15, "block": (1 << 16) - 1}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,25 +99,27 @@ def lane_bounds(fields: LaneFields) -> Formula:
     return conjunction(parts)
 
 
-def ranges(arena: Arena, atoms: Iterable[int]) -> Formula:
-    """The known ranges of some atoms."""
+def ranges(arena: Arena, atoms: Iterable[int], *, light: bool = False) -> Formula:
+    """The known ranges of some atoms; `light` leaves out the upper ends that only say how large a register is."""
     parts: list[Formula] = []
     for a in atoms:
         lo, hi = arena.ranges.get(a, (None, None))
         x = Poly({(a,): 1})
         if lo is not None:
             parts.append(at_most(lo - x))
-        if hi is not None:
+        if hi is not None and not (light and hi >= _HUGE.get(arena.atoms[a].kind, _LARGEST)):
             parts.append(at_most(x - hi))
     return conjunction(parts)
 
 
 def bodies(
-    arena: Arena, facts: Sequence[Pred], pieces: Sequence[Piece], lifted: frozenset[int] = frozenset()
+    arena: Arena, facts: Sequence[Pred], pieces: Sequence[Piece], lifted: frozenset[int] = frozenset(), *,
+    light: bool = False,
 ) -> list[Body]:
     """The normal forms of all pieces, split where lanes need different forms; lanes of weight 0 are left out.
 
-    `lifted` are derived atoms that stay parameters (their definitions belong to the context).
+    `lifted` are derived atoms that stay parameters (their definitions belong to the context). With `light`, ranges that
+    other constraints or the limits of the launch imply are left out: they cost isl more than all else.
     """
     out: list[Body] = []
     for number, piece in enumerate(pieces):
@@ -125,13 +129,13 @@ def bodies(
                 raise Unsupported("piece", "a negative weight")
             if w:
                 lanes = np.flatnonzero(weight == w)
-                out.extend(_bodies(arena, facts, piece, lanes, int(w), number, lifted))
+                out.extend(_bodies(arena, facts, piece, lanes, int(w), number, lifted, light))
     return out
 
 
 def _bodies(
     arena: Arena, facts: Sequence[Pred], piece: Piece, lanes: IntVector, weight: int, number: int,
-    lifted: frozenset[int],
+    lifted: frozenset[int], light: bool,
 ) -> list[Body]:
     dims = (*piece.loops, *piece.blocks)
     own = [f for f in facts if not f.uniform or set(support(arena, (), (f,))) & set(dims)]
@@ -141,11 +145,11 @@ def _bodies(
     atoms = support(arena, piece.index, preds)
     for part in lane_classes(arena, preds, atoms, lanes):
         formulas = [formula(arena, p, part) for p in preds]
-        definitions, exact = definitions_of(arena, [*piece.index, *variables, *polys_of(formulas)], part, lifted)
+        definitions, exact = definitions_of(arena, [*piece.index, *variables, *polys_of(formulas)], part, lifted, light)
         identity = Poly({(): np.arange(arena.lanes, dtype=np.int64)}) if arena.lanes > 1 else Poly({})
         found = vectors([*piece.index, *polys_of(formulas), *polys_of(definitions.values()), identity])
         for fields in affine_parts(found, part):
-            body = _body(arena, piece, fields, conjunction(formulas), definitions, identity, number)
+            body = _body(arena, piece, fields, conjunction(formulas), definitions, identity, number, light)
             out.append(replace(body, weight=weight, exact=body.exact and exact))
     return out
 
@@ -155,9 +159,12 @@ def polys_of(formulas: Iterable[Formula]) -> list[Poly]:
 
 
 def definitions_of(
-    arena: Arena, polys: Sequence[Poly], lanes: IntVector, lifted: frozenset[int] = frozenset()
+    arena: Arena, polys: Sequence[Poly], lanes: IntVector, lifted: frozenset[int] = frozenset(), light: bool = False,
 ) -> tuple[dict[int, Formula], bool]:
-    """The definitions of the derived atoms that the polynomials reach, in order of appearance; are they exact?"""
+    """The definitions of the derived atoms that the polynomials reach, in order of appearance; are they exact?
+
+    Their known ranges are included unless `light`.
+    """
     out: dict[int, Formula] = {}
     exact = True
     queue = list(polys)
@@ -168,7 +175,8 @@ def definitions_of(
                 atom = arena.atoms[a] if a >= 0 else None
                 if atom is None or atom.kind not in DERIVED or a in out or a in lifted:
                     continue
-                out[a] = conjunction((definition(arena, atom, lanes), ranges(arena, (a,))))
+                known = TRUE if light else ranges(arena, (a,))
+                out[a] = conjunction((definition(arena, atom, lanes), known))
                 exact = exact and out[a].exact() and (atom.kind != "trip" or monotone_trip(arena, atom))
                 queue.extend(out[a].polys())
     return out, exact
@@ -193,7 +201,7 @@ def affine_parts(found: list[IntVector], lanes: IntVector) -> list[LaneFields]:
 
 def _body(
     arena: Arena, piece: Piece, fields: LaneFields, guard: Formula, definitions: dict[int, Formula], identity: Poly,
-    number: int,
+    number: int, light: bool,
 ) -> Body:
     dims = (*piece.loops, *piece.blocks)
     rename: dict[int, int] = {a: FIRST_LOCAL - k for k, a in enumerate(definitions)}
@@ -206,7 +214,8 @@ def _body(
             raise Unsupported("integer sets", "a lane-dependent value that is not affine in lane fields")
         return rename_atoms(q, rename)
 
-    parts = (guard, lane_bounds(fields), ranges(arena, dims), *definitions.values(), ranges(arena, unknown))
+    domain = conjunction((lane_bounds(fields), ranges(arena, dims, light=light)))
+    parts = (guard, domain, *definitions.values(), ranges(arena, unknown))
     whole = conjunction(f.map(rewrite) for f in parts)
     return Body(
         dims=(*fields.ids(), *dims), locals_=tuple(rename.values()), formula=weaken(whole),

@@ -63,6 +63,10 @@ class Relations:
         self._where: Any = None
         self._points: dict[int, Any] = {}
 
+    def again(self, at: Mapping[str, int] | None, operations: int) -> Relations:
+        """The same sets with another budget, or at fixed parameters."""
+        return Relations(self.problem, self.linear, self.names.dims, at, operations)
+
     def key(self) -> tuple[object, ...]:
         """What the answers depend on."""
         atoms = sorted({a for b in self.linear.bodies for p in b.polys() for a in p.atoms() if a >= 0})

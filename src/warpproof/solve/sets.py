@@ -31,36 +31,51 @@ def _ask(
     side: Callable[[int], object] = lambda number: None,
 ) -> Answer:
     dims = frozenset(d for p in pieces for d in (*p.loops, *p.blocks))
+    found = Answer(None)
     try:
         if domains:
             _require_domains(problem, pieces)
         _require_one_role(problem, pieces, dims)
-        answers: list[Answer] = []
-        for linear in _linear(problem, pieces, numbered, side):
-            if needs_exact and not all(b.exact for b in linear.bodies):
-                return Answer(None, {"why": "a guard or an index has no exact integer meaning"})
-            sets = Relations(problem, linear, dims)
-            key = (name, *sets.key())
-            found: Answer | None = _MEMO.get(key)
-            if found is None:
-                found = _decide(sets, dims, question, some)
-                _MEMO.put(key, found)
-            answers.append(found)
+        for light in (True, False):  # what holds under weaker facts holds; the contrary needs all facts
+            answers: list[Answer] = []
+            for linear in _linear(problem, pieces, numbered, side, light):
+                if needs_exact and not all(b.exact for b in linear.bodies):
+                    return Answer(None, {"why": "a guard or an index has no exact integer meaning"})
+                answers.append(_memoised(name, Relations(problem, linear, dims), question, light, some))
+            shown = next((a for a in answers if a.holds), None) if some else None
+            found = shown or combine(answers)
+            if found.holds is not None and found.holds is not some:
+                return found
     except Unsupported as e:
         return Answer(None, {"why": str(e)})
-    shown = next((a for a in answers if a.holds), None) if some else None
-    return shown or combine(answers)
+    return found
 
 
-def _decide(sets: Relations, dims: frozenset[int], question: Question, some: bool) -> Answer:
+def _memoised(name: str, sets: Relations, question: Question, light: bool, some: bool) -> Answer:
+    key = (name, light, *sets.key())
+    found: Answer | None = _MEMO.get(key)
+    if found is None:
+        found = _first_attempt(sets, question) if light else _decide(sets, question, some)
+        _MEMO.put(key, found)
+    return found
+
+
+def _first_attempt(sets: Relations, question: Question) -> Answer:
+    try:
+        return question(sets.again(None, max(1, sets.problem.operations // 10)))
+    except OutOfBudget:
+        return Answer(None, {"why": "isl used up its budget"})
+
+
+def _decide(sets: Relations, question: Question, some: bool) -> Answer:
     """The answer for all parameters from a small budget; then one at a few parameters, if it settles it; then again."""
     few = max(1, sets.problem.operations // 10)
     try:
-        return question(Relations(sets.problem, sets.linear, dims, None, few))
+        return question(sets.again(None, few))
     except OutOfBudget:
         for at in _probes(sets):
             try:
-                found = question(Relations(sets.problem, sets.linear, dims, at, few))
+                found = question(sets.again(at, few))
             except OutOfBudget:
                 continue
             if found.holds is some:
@@ -85,7 +100,7 @@ def _probes(sets: Relations) -> Iterator[Mapping[str, int]]:
 
 
 def _linear(
-    problem: Problem, pieces: Sequence[Piece], numbered: bool, side: Callable[[int], object]
+    problem: Problem, pieces: Sequence[Piece], numbered: bool, side: Callable[[int], object], light: bool
 ) -> list[Linear]:
     arena = problem.arena
     dims = frozenset(d for p in pieces for d in (*p.loops, *p.blocks))
@@ -99,9 +114,9 @@ def _linear(
         lifted |= {a for e in problem.target.extents for a in e.atoms() if arena.atoms[a].kind in DERIVED}
     if any(set(support(arena, (arena.variable(arena.atoms[a]),))) & dims for a in lifted):
         raise Unsupported("integer sets", "a target that depends on a dimension")
-    items = bodies(arena, problem.facts, pieces, lifted)
+    items = bodies(arena, problem.facts, pieces, lifted, light=light)
     merged = merge(items, keep_number=numbered, side=side)
-    return Linearizer(arena, problem.facts, pieces).run(merged, problem.target, lifted)
+    return Linearizer(arena, problem.facts, pieces, light=light).run(merged, problem.target, lifted)
 
 
 def _polys(arena: Arena, preds: Sequence[Pred]) -> list[Poly]:

@@ -77,6 +77,8 @@ class TermMap:
         match a.kind:
             case "div":
                 return self.arena.floor_div(*args) if not a.tag else self.arena.derived("div", args, tag=a.tag)
+            case "or":
+                return self.arena.bit_or(*args)
             case "min" | "max":
                 return self.arena.extremum(a.kind, args)
             case _:

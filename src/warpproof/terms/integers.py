@@ -134,6 +134,11 @@ class IntegerArena:
             return lo, hi
         if atom.kind == "trip":
             return 1, None
+        if atom.kind == "or":
+            (a, b), (c, d) = self.bounds(atom.args[0]), self.bounds(atom.args[1])
+            if a is None or c is None or a < 0 or c < 0:
+                return None, None
+            return max(a, c), None if b is None or d is None else (1 << max(b.bit_length(), d.bit_length())) - 1
         if atom.kind == "elem":
             return self.elements.get((atom.name, atom.tag), (None, None))
         return None, None
@@ -159,6 +164,9 @@ class IntegerArena:
         if rest.is_constant():
             return whole + const(shift)
         whole, rest = whole + const(shift), rest - const(shift * k)
+        halves = self._or_operands(rest)
+        if halves is not None and k & (k - 1) == 0:
+            return whole + self.bit_or(*(self.floor_div(p, const(k)) for p in halves))
         lo, hi = self.bounds(rest)
         if lo is not None and hi is not None and lo // k == hi // k:
             return whole + const(lo // k)
@@ -243,6 +251,28 @@ class IntegerArena:
         if lo is not None and lo >= 0 and gap is not None and gap >= 1:
             return ZERO
         return self._div_nested(p, q) or self._quotient(p, q)
+
+    # ------------------------------------------------------------------ bitwise or
+    def bit_or(self, p: Poly, q: Poly) -> Poly:
+        """The bitwise or of two integers in two's complement without end."""
+        if p == q or q == ZERO:
+            return p
+        if p == ZERO:
+            return q
+        if p.is_constant() and q.is_constant():
+            return const(p.lanes(self.lanes) | q.lanes(self.lanes))
+        a, b = sorted((p, q), key=lambda r: repr(r.key))
+        return self.derived("or", (a, b))
+
+    def _or_operands(self, p: Poly) -> tuple[Poly, Poly] | None:
+        """The operands when a polynomial is one bitwise or."""
+        if len(p.terms) != 1:
+            return None
+        ((m, c),) = p.terms.items()
+        atom = self.atoms[m[0]] if len(m) == 1 else None
+        if atom is None or atom.kind != "or" or not (isinstance(c, int) and c == 1):
+            return None
+        return atom.args[0], atom.args[1]
 
     # ------------------------------------------------------------------ min, max
     def extremum(self, kind: str, args: Iterable[Poly]) -> Poly:

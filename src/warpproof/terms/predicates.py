@@ -59,6 +59,12 @@ class PredicateArena(IntegerArena):
             return self.true
         if lo is not None and lo > 0:
             return self.false
+        signs = self._or_operands(p - 1 if isinstance(p.constant, int) and p.constant == 1 else p)
+        if signs is not None and isinstance(p.constant, int) and p.constant == 1:
+            return self.disj(self.le(q + 1) for q in signs)  # a | b < 0
+        signs = self._or_operands(-p)
+        if signs is not None:
+            return self.conj(self.le(-q) for q in signs)  # a | b ≥ 0
         g = p.content()
         if g > 1:
             c = p.constant
@@ -81,6 +87,10 @@ class PredicateArena(IntegerArena):
         if p.is_constant():
             same = np.asarray(p.lanes(self.lanes) == 0)
             return self.lane_mask(same if op == "eq" else ~same)
+        signs = self._or_operands(p) or self._or_operands(-p)
+        if signs is not None:
+            zero = self.conj(self.eq(q) for q in signs)
+            return zero if op == "eq" else self.negate(zero)
         lo, hi = self.bounds(p)
         no = self.false if op == "eq" else self.true
         if (lo is not None and lo > 0) or (hi is not None and hi < 0):
