@@ -2,7 +2,8 @@
 
 from warpproof import In, Out, Size, contract, f32
 
-M, N, K = Size("M", min=1, max=2**14), Size("N", min=1, max=2**14), Size("K", min=1, max=2**14)
+M, N = Size("M", min=1, max=2**14, examples=(5, 70)), Size("N", min=1, max=2**14, examples=(7, 66))
+K = Size("K", min=1, max=2**14, examples=(19, 33))
 
 
 @contract(kernel="sgemm.cu::sgemm", grid=((N + 63) // 64, (M + 63) // 64), block=256)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from warpproof.reference import Launch, depends_on_inputs, trace
 Stage = Callable[[str], None]
 _SEARCH_SHARE: Final = 0.45
 _SANITY_RUNS: Final = 3
+_BOUND: Final = re.compile(r"(\w+) (>=|<=) (\d+|\d+ \*\* \d+)")
 
 
 class Disagreement(Exception):
@@ -98,11 +100,29 @@ def _standing_assumptions(ledger: Ledger) -> None:
 
 
 def scope_of(launch: Launch) -> str:
-    """The admitted sizes in words."""
+    """The admitted sizes in words, bounds of one name put together: `for all 1 <= n <= 2**30 with n % 4 == 0`."""
     if not launch.sizes:
         return "for the one launch described"
-    conditions = [p.text for p in launch.preconditions]
-    return f"for all {', '.join(launch.sizes)}" + (f" with {', '.join(conditions)}" if conditions else "")
+    bounds: dict[str, list[str]] = {name: ["", ""] for name in launch.sizes}
+    others: list[str] = []
+    for p in launch.preconditions:
+        match = _BOUND.fullmatch(p.text)
+        side = match is not None and match[2] == "<="
+        if match is not None and match[1] in bounds and not bounds[match[1]][side]:
+            bounds[match[1]][side] = _short(match[3])
+        else:
+            others.append(p.text)
+    sizes = ", ".join(
+        f"{low} <= {name}{' <= ' * bool(high)}{high}" if low else f"{name}{' <= ' * bool(high)}{high}"
+        for name, (low, high) in bounds.items())
+    return f"for all {sizes}" + (f" with {', '.join(others)}" if others else "")
+
+
+def _short(number: str) -> str:
+    """A power of two from 1024 on as `2**k`."""
+    if number.isdecimal() and (value := int(number)) >= 1024 and value & (value - 1) == 0:
+        return f"2**{value.bit_length() - 1}"
+    return number.replace(" ", "")
 
 
 def describe(task: Task, found: Refutation) -> dict[str, Any]:

@@ -27,7 +27,7 @@ def test_proved(case, cli) -> None:
     assert report["properties"]["numerics"] is None
     assert report["counterexample"] is None
     assert report["peak_mb"] > 10
-    assert from_dict(report).sizes == "for all n with n >= 1, n <= 2 ** 30"
+    assert from_dict(report).sizes == "for all 1 <= n <= 2**30"
 
 
 def test_proved_as_text(case, cli) -> None:

@@ -154,17 +154,17 @@ class Normaliser:
                 return None
             slope, rest = p.data.split(b)
             k = slope.as_int()
+            if b in self.arena.poly_free(rest):
+                return None
             if k == -1:
                 lows.append(rest)
             elif k == 1:
                 highs.append(-rest)
             else:
                 return None
-        if len(highs) != 1 or len(lows) > 1:
+        if len(highs) != 1 or len(lows) > 1 or (not lows and self.arena.ranges.get(b, (None, None))[0] != 0):
             return None
         low = lows[0] if lows else Poly({})
-        if not lows and (self.arena.ranges.get(b, (None, None))[0] or 0) != 0:
-            return None
         n: Poly = highs[0] - low + 1
         least = self.arena.bounds(n)[0]
         return n if least is not None and least >= 0 else None

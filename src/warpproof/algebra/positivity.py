@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Final
 
 import numpy as np
@@ -20,12 +21,14 @@ from warpproof.algebra.lane_fields import LaneFields, distinct_lanes, lane_field
 from warpproof.algebra.refutation import System, Tree, refutes
 from warpproof.algebra.search import Search
 from warpproof.algebra.simplex import OutOfSteps, Steps
+from warpproof.algebra.variables import Change, choose_changes
 from warpproof.core import Unsupported
 from warpproof.terms import Arena, BoolVector, IntVector, Poly, Pred
 
 DEFAULT_BUDGET: Final = 3000
 _POINTWISE_LIMIT: Final = 64
 _FIRST_HULL: Final = -1000
+_FIRST_CHANGE: Final = -5000
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +36,13 @@ class LaneCase:
     """A refutation of `goal > 0` on some lanes.
 
     `style`: `fields` (radices of the lane fields), `hull` (every lane vector an unknown between its extremes) or
-    `point` (one lane stands for those with the same coefficients).
+    `point` (one lane stands for those with the same coefficients). `changes` of unknowns come before the tree.
     """
 
     lanes: tuple[int, ...]
     style: str
     radices: tuple[int, ...]
+    changes: tuple[Change, ...]
     tree: Tree
 
 
@@ -108,7 +112,13 @@ def _check_case(c: Certificate, case: LaneCase, lanes: IntVector) -> bool:
         if len(distinct_lanes(vectors(polys), lanes)) != 1:
             return False
     system = _system(c.arena, c.goal, c.hypotheses, lanes, view)
-    return system is not None and refutes(system, case.tree)
+    if system is None:
+        return False
+    for change in case.changes:
+        if not change.valid({a for p in system.every_poly() for a in p.atoms()}):
+            return False
+        system = system.changed(change.apply)
+    return refutes(system, case.tree)
 
 
 # ---------------------------------------------------------------------- lanes
@@ -124,9 +134,9 @@ def _prove_class(
     fields = lane_fields(found, lanes)
     styles = [("fields", fields)] if fields is not None else [("hull", LaneFields(lanes, ()))]
     for style, view in styles:
-        tree = _attempt(arena, p, hypotheses, lanes, _View(style, view), steps)
-        if tree is not None:
-            return [LaneCase(tuple(lanes.tolist()), style, view.radices, tree)]
+        done = _attempt(arena, p, hypotheses, lanes, _View(style, view), steps)
+        if done is not None:
+            return [LaneCase(tuple(lanes.tolist()), style, view.radices, *done)]
     if not found or style == "fields":
         return None
     return _pointwise(arena, p, hypotheses, lanes, found, steps)
@@ -142,18 +152,57 @@ def _pointwise(
     out: list[LaneCase] = []
     for k in range(count):
         some = lanes[group.reshape(-1) == k]
-        tree = _attempt(arena, p, hypotheses, some, _View("point", LaneFields(some, ())), steps)
-        if tree is None:
+        done = _attempt(arena, p, hypotheses, some, _View("point", LaneFields(some, ())), steps)
+        if done is None:
             return None
-        out.append(LaneCase(tuple(some.tolist()), "point", (), tree))
+        out.append(LaneCase(tuple(some.tolist()), "point", (), *done))
     return out
 
 
 def _attempt(
     arena: Arena, p: Poly, hypotheses: Sequence[Pred], lanes: IntVector, view: _View, steps: Steps
-) -> Tree | None:
+) -> tuple[tuple[Change, ...], Tree] | None:
     system = _system(arena, p, hypotheses, lanes, view)
-    return None if system is None else Search(system, steps).run()
+    if system is None:
+        return None
+    derived = frozenset(a for a in support(arena, (p,)) if arena.atoms[a].kind in DERIVED)
+    return refutation(system, steps, derived)
+
+
+def refutation(
+    system: System, steps: Steps, focus: frozenset[int] = frozenset()
+) -> tuple[tuple[Change, ...], Tree] | None:
+    """Changes of unknowns and a refutation of the changed system; raises `OutOfSteps`."""
+    numbers = count(_FIRST_CHANGE, -1)
+    changes = choose_changes(
+        system.every_poly(), system.inequalities(), lambda f: next(numbers), lambda a: True
+    )
+    for change in changes:
+        system = system.changed(change.apply)
+    tree = _staged(system, steps, focus)
+    return None if tree is None else (tuple(changes), tree)
+
+
+def _staged(system: System, steps: Steps, focus: frozenset[int]) -> Tree | None:
+    """A refutation found without products, else with products about the goal, else with all; raises `OutOfSteps`."""
+    products_of = [m for p in system.every_poly() for m in p.terms if len(m) > 1]
+    about_goal = [m for m in products_of if m in system.polys[0].terms or not focus.isdisjoint(m)]
+    attempts: list[tuple[int, frozenset[int] | None, bool]] = [(6 if products_of else 1, focus, False)]
+    if about_goal and len(about_goal) < len(products_of):
+        attempts.append((2, focus, True))
+    if products_of:
+        attempts.append((1, None, True))
+    for share, wanted, products in attempts:
+        part = Steps(steps.left // share)
+        before = part.left
+        try:
+            found = Search(system.copy(), part, wanted, products=products).run()
+        except OutOfSteps:
+            found = None
+        steps.take(min(before - max(part.left, 0), steps.left))
+        if found is not None:
+            return found
+    return None
 
 
 class _View:
@@ -258,10 +307,14 @@ def contradicts(arena: Arena, goal: Poly, formulas: Iterable[Formula], budget: i
         if hi is not None:
             out.fact(Poly({(a,): -1, (): hi}))
     try:
-        tree = Search(out.copy(), Steps(budget)).run()
+        found = refutation(out, Steps(budget))
     except OutOfSteps:
         return False
-    return tree is not None and refutes(out, tree)
+    if found is None:
+        return False
+    for change in found[0]:
+        out = out.changed(change.apply)
+    return refutes(out, found[1])
 
 
 __all__ = ["Certificate", "LaneCase", "check", "contradicts", "prove_le"]

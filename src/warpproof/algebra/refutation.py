@@ -8,6 +8,7 @@ inside, a disjunction by its cases or a cut f ≤ 0 or f ≥ 1 on an integer pol
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -72,6 +73,22 @@ class System:
             p = p.symbolic().exact_div(g) + k // g
         self.polys.append(p)
         self.equal.append(equality)
+
+    def inequalities(self) -> list[Poly]:
+        """The polynomials that are ≥ 0."""
+        return [p for p, e in zip(self.polys, self.equal) if not e]
+
+    def every_poly(self) -> list[Poly]:
+        """The polynomials of the facts and of the disjunctions."""
+        return [*self.polys, *(q for options in self.cases for f in options for q in f.polys())]
+
+    def changed(self, rewrite: Callable[[Poly], Poly]) -> System:
+        """The system with every polynomial rewritten."""
+        out = System()
+        for p, e in zip(self.polys, self.equal):
+            out.fact(rewrite(p), e)
+        out.cases = [tuple(f.map(rewrite) for f in options) for options in self.cases]
+        return out
 
     def assume(self, f: Formula) -> None:
         """Add what the formula says; unknown parts say nothing."""

@@ -18,13 +18,19 @@ Label = tuple[tuple[int, ...], Monomial]
 _BATCH: Final = 8
 _MAX_PRODUCTS: Final = 400
 _MAX_DEGREE: Final = 4
+_TERMS: Final = 100  # terms of polynomials that cost one step
 
 
 class Search:
     """One node of the case tree: the system so far, the constraints already in the simplex, and the known products."""
 
-    def __init__(self, system: System, steps: Steps, cuts: int = 3) -> None:
-        self.system, self._steps, self._cuts = system, steps, cuts
+    def __init__(
+        self, system: System, steps: Steps, focus: frozenset[int] | None = None, *, products: bool = True,
+        cuts: int = 3,
+    ) -> None:
+        """Products are formed for the nonlinear monomials of the first fact (the negated goal) and those that mention
+        an unknown in `focus`; for all nonlinear monomials when `focus` is None."""
+        self.system, self._steps, self._focus, self._multiply, self._cuts = system, steps, focus, products, cuts
         self._simplex = Simplex(steps)
         self._used: set[Label] = set()
         self._products: dict[Label, Poly] = {}
@@ -32,7 +38,7 @@ class Search:
         self._spent: set[int] = set()
 
     def _child(self) -> Search:
-        out = Search(self.system.copy(), self._steps, self._cuts)
+        out = Search(self.system.copy(), self._steps, self._focus, products=self._multiply, cuts=self._cuts)
         out._simplex = self._simplex.copy()
         out._used, out._products, out._spent = set(self._used), dict(self._products), set(self._spent)
         return out
@@ -65,14 +71,17 @@ class Search:
     def _add(self, model: dict[Monomial, Any], pool: Iterable[tuple[Label, Poly]]) -> bool:
         """Put the most violated constraints of the pool into the simplex; False when none is violated."""
         worst: list[tuple[Any, Label, Poly]] = []
+        size = 0
         for label, p in pool:
             if label in self._used:
                 continue
+            size += len(p.terms)
             v = _evaluate(p, model)
             if self.system.equal[label[0][0]]:
                 v = -abs(v)
             if v < 0:
                 worst.append((v / (1 + max(abs(c) for c in p.terms.values() if isinstance(c, int))), label, p))
+        self._steps.take(size // _TERMS)
         worst.sort(key=lambda w: (w[0], w[1]))
         for _, label, p in worst[:_BATCH]:
             self._steps.take()
@@ -83,11 +92,11 @@ class Search:
     # ------------------------------------------------------------------ products
     def _expand_products(self) -> None:
         """Products of a fact with non-negative unknowns, and pairs of facts, that share the nonlinear monomials."""
-        if self._expanded == len(self.system.polys):
+        if not self._multiply or self._expanded == len(self.system.polys):
             return
         self._expanded = len(self.system.polys)
         polys, equal = self.system.polys, self.system.equal
-        targets = {m for p in polys for m in p.terms if len(m) > 1}
+        targets = {m for k, p in enumerate(polys) for m in p.terms if len(m) > 1 and self._wanted(k, m)}
         if not targets:
             return
         degree = min(_MAX_DEGREE, max(len(m) for m in targets) + 1)
@@ -101,6 +110,9 @@ class Search:
                         fresh |= self._product(label)
             targets = fresh - targets
         self._pairs()
+
+    def _wanted(self, fact: int, m: Monomial) -> bool:
+        return fact == 0 or self._focus is None or not self._focus.isdisjoint(m)
 
     def _cofactors(self, p: Poly, targets: set[Monomial], degree: int) -> list[Monomial]:
         top = max((len(m) for m in p.terms), default=0)
@@ -137,8 +149,8 @@ class Search:
             return set()
         p = Poly({label[1]: 1})
         for i in label[0]:
+            self._steps.take(1 + len(p.terms) * len(self.system.polys[i].terms) // _TERMS)
             p = p * self.system.polys[i]
-        self._steps.take()
         self._products[label] = p
         return {m for m in p.terms if len(m) > 1}
 

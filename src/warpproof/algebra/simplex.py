@@ -15,6 +15,7 @@ from warpproof.terms import Monomial, Poly
 
 Number = Any  # flint.fmpq, which has no type stubs
 _ZERO: Final[Number] = fmpq(0)
+_ENTRIES: Final = 60  # row entries that cost one step
 
 
 class OutOfSteps(Exception):
@@ -183,7 +184,6 @@ class Simplex:
                 parts.append((limit, abs(c)))
             self._conflict = self._combine(parts)
             return
-        self._steps.take(1 + len(self._rows) // 8)
         self._pivot(i, choice, bound.value)
 
     def _pivot(self, i: int, j: int, value: Number) -> None:
@@ -195,10 +195,12 @@ class Simplex:
         inverse = 1 / a
         new = {x: -c * inverse for x, c in row.items()}
         new[i] = inverse
+        touched = 1
         for b, other in self._rows.items():
             c = other.pop(j, None)
             if c is None:
                 continue
+            touched += len(new)
             self._value[b] += c * theta
             for x, d in new.items():
                 v = other.get(x, _ZERO) + c * d
@@ -207,3 +209,4 @@ class Simplex:
                 else:
                     other[x] = v
         self._rows[j] = new
+        self._steps.take(1 + touched // _ENTRIES)

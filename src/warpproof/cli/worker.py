@@ -78,9 +78,9 @@ def outcome(job: dict[str, Any], on_stage: Any) -> dict[str, Any]:
     except WarpproofError as error:
         return {"error": error_dict(error)["error"], "rendered": error.render()}
     except SystemExit:
-        error = InputError("CLI604", "the contract or spec file ends the interpreter (SystemExit)",
-                           hint="guard what is not part of the contract by if __name__ == '__main__'")
-        return {"error": error_dict(error)["error"], "rendered": error.render()}
+        left = InputError("CLI604", "the contract or spec file ends the interpreter (SystemExit)",
+                          hint="guard what is not part of the contract by if __name__ == '__main__'")
+        return {"error": error_dict(left)["error"], "rendered": left.render()}
     except Unsupported as error:
         return {"stopped": {"reason": Reason.UNSUPPORTED.value, "detail": _unsupported(error)}}
     except MemoryError:

@@ -5,11 +5,15 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Final
 
+from warpproof.core import Unsupported
+
 _FORMATS: Final = {("f", 16): (5, 10), ("f", 32): (8, 23), ("f", 64): (11, 52), ("bf", 16): (8, 7), ("tf", 32): (8, 23)}
 
 
 def exact_value(kind: str, width: int, bits: int) -> Fraction | str:
-    """The exact value of a bit pattern, or "inf", "-inf", "nan"."""
+    """The exact value of a bit pattern, or "inf", "-inf", "nan"; `Unsupported` for the 8-bit formats."""
+    if (kind, width) not in _FORMATS:
+        raise Unsupported(f"{kind} constant", "no exact reading of this format")
     exponent_bits, fraction_bits = _FORMATS[kind, width]
     sign = -1 if bits >> (width - 1) & 1 else 1
     exponent = bits >> fraction_bits & ((1 << exponent_bits) - 1)

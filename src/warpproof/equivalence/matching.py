@@ -54,7 +54,8 @@ class Matcher:
     def match(self, x: Real, fold: Real, path: Pred) -> Real | None:
         """`fold`, plus what x adds to it, when shown equal to x in every lane where `path` holds; else None."""
         everywhere = self.arena.true
-        for where in (everywhere, path) if path is not everywhere else (path,):
+        crossing = crosses_lanes(x, fold.data[0])
+        for where in (everywhere, path) if crossing and path is not everywhere else (path,):
             key = (x.id, fold.id, where.id)
             if key not in self._memo:
                 self._memo[key] = self._attempt(x, fold, where)
@@ -172,6 +173,8 @@ class Matcher:
                 rest = a.combine(op, rest, a.sel(part.guard, part.leaf, a.identity(op)))
         if not pieces:
             return None
+        if self._alike(pieces, opened) and self._tiles(opened, self._at_first(pieces), a.true):
+            return a.combine(op, fold, rest)
         for lane_pieces, lane in self._lane_kinds(pieces, opened, path):
             here = a.permutation_map(np.full(a.lanes, lane))
             if not self._tiles(self._at(opened, here), lane_pieces, here.pred(self._plain(path))):
@@ -189,24 +192,32 @@ class Matcher:
         a = self.arena
         return a.conj(p for p in a.conjuncts(guard) if not self.facts.implied(path, p))
 
+    def _alike(self, pieces: list[Piece], opened: Opened) -> bool:
+        """Every lane asks the same question, its path apart."""
+        return opened.domain.uniform and all(
+            len({_count(p, t) for t in range(self.arena.lanes)}) == 1 and all(g.uniform for g in p.guards) and all(self.arena.poly_uniform(q) for q in p.index) for p in pieces
+        )
+
+    def _at_first(self, pieces: list[Piece]) -> list[Piece]:
+        """The question of one lane."""
+        return [Piece(p.guards, p.loops, p.blocks, p.index, _at_lane(p, self.arena.lanes, 0)) for p in pieces]
+
     def _lane_kinds(self, pieces: list[Piece], opened: Opened, path: Pred) -> Iterator[tuple[list[Piece], int]]:
         """Lanes that ask the same question need asking once."""
         a = self.arena
         active = self.facts.mask(path)
         lanes = np.arange(a.lanes) if active is None else np.nonzero(active)[0]
         plain = self._plain(path)
-        uniform = plain.uniform and opened.domain.uniform and all(
-            all(g.uniform for g in p.guards) and all(a.poly_uniform(q) for q in p.index) for p in pieces
-        )
+        uniform = plain.uniform and self._alike(pieces, opened)
         seen: set[object] = set()
         for lane in lanes[:1] if uniform else lanes:
             here = a.permutation_map(np.full(a.lanes, int(lane)))
             moved = [
                 Piece(tuple(here.pred(g) for g in p.guards), p.loops, (), tuple(here.poly(q) for q in p.index),
-                      _one_hot(a.lanes, int(lane)))
+                      _at_lane(p, a.lanes, int(lane)))
                 for p in pieces
             ]
-            key = (tuple((p.guards, tuple(q.key for q in p.index)) for p in moved), here.pred(opened.domain).id,
+            key = (tuple((p.guards, tuple(q.key for q in p.index), _count(p, int(lane))) for p in moved), here.pred(opened.domain).id,
                    here.pred(plain).id)
             if key in seen:
                 continue
@@ -290,9 +301,15 @@ class Matcher:
         return False
 
 
-def _one_hot(lanes: int, lane: int) -> IntVector:
+def _count(p: Piece, lane: int) -> int:
+    """How often the piece counts in a lane."""
+    return p.weight if isinstance(p.weight, int) else int(p.weight[lane])
+
+
+def _at_lane(p: Piece, lanes: int, lane: int) -> IntVector:
+    """The weight of the piece in this lane alone."""
     w = np.zeros(lanes, np.int64)
-    w[lane] = 1
+    w[lane] = _count(p, lane)
     return w
 
 

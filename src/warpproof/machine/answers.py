@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from warpproof.core import Unsupported
 from warpproof.domains.base import (
+    ActiveMask,
+    AsyncCopy,
+    AsyncGroup,
     Barrier,
     Cvta,
     Effect,
+    Elect,
     Fence,
     Load,
+    Match,
+    MatrixLoad,
+    MatrixMultiply,
+    MatrixStore,
+    Redux,
     ScalarType,
     Shuffle,
     Special,
@@ -21,8 +31,11 @@ from warpproof.domains.base import (
     WarpSync,
 )
 from warpproof.domains.values import Choice, Float, Int, Pack, Undef, Value
-from warpproof.machine.mixing import permute
+from warpproof.machine import symbolic_matrix, symbolic_warp
+from warpproof.machine.bases import by_base
+from warpproof.machine.exchange import lane_mask
 from warpproof.machine.setup import BufferInfo
+from warpproof.machine.symbolic_async import AsyncCopies
 from warpproof.machine.trace import Access as Recorded
 from warpproof.machine.trace import BarrierEvent, Hazard
 from warpproof.terms import Access, IntVector, Poly, Pred, const
@@ -39,6 +52,7 @@ class Answers:
     def __init__(self, machine: SymbolicMachine) -> None:
         self.machine, self.arena = machine, machine.arena
         self._bases: dict[int, tuple[str, str]] = {}
+        self.copies = AsyncCopies(machine)
         for name in machine.setup.buffers:
             self.base("global", name)
 
@@ -102,7 +116,7 @@ class Answers:
             case "WARP_SZ":
                 return Int(32, const(32))
         if name.startswith("%lanemask_"):
-            return Int(32, const(_lane_mask(name, lanes % 32)))
+            return Int(32, const(lane_mask(name, lanes % 32)))
         return None
 
     # ------------------------------------------------------------------ dispatch
@@ -113,20 +127,45 @@ class Answers:
                 return self._load(effect)
             case Store():
                 return self._store(effect)
-            case Shuffle():
-                return self._shuffle(effect)
             case Barrier():
                 return self._barrier(effect)
-            case WarpSync(mask):
-                return self._warp_sync(mask)
             case Cvta():
                 return self._cvta(effect)
             case Special(name):
                 return self.machine.read(name)
             case Fence(proxy=""):
                 return None
+            case AsyncCopy():
+                return self.copies.issue(effect)
+            case AsyncGroup():
+                return self.copies.group(effect)
+            case _:
+                return self._warp(effect)
+
+    def _warp(self, effect: Effect) -> Any:
+        """Operations of whole warps or member masks."""
+        m = self.machine
+        match effect:
+            case Shuffle():
+                return symbolic_warp.shuffle(m, effect)
+            case WarpSync(mask):
+                return symbolic_warp.warp_sync(m, mask)
             case Vote():
-                return self._vote(effect)
+                return symbolic_warp.vote(m, effect)
+            case Match():
+                return symbolic_warp.match(m, effect)
+            case Redux():
+                return symbolic_warp.redux(m, effect)
+            case Elect():
+                return symbolic_warp.elect(m, effect)
+            case ActiveMask():
+                return symbolic_warp.active_mask(m)
+            case MatrixLoad():
+                return symbolic_matrix.load_matrices(m, effect)
+            case MatrixStore():
+                return symbolic_matrix.store_matrices(m, effect)
+            case MatrixMultiply():
+                return symbolic_matrix.multiply(m, effect)
             case _:
                 raise Unsupported(type(effect).__name__, "no symbolic meaning yet")
 
@@ -149,7 +188,27 @@ class Answers:
         return declared, name, offset
 
     # ------------------------------------------------------------------ loads
+    def _by_base(self, effect: Load | Store) -> list[tuple[Pred, Value]]:
+        """The lanes that share a variable, with their addresses, when not all lanes do."""
+        m = self.machine
+        address: Any = effect.address
+        p = m.dom.integers.poly(address)
+        split = by_base(self.arena, p, self._bases, m.path.mask)
+        return [(self.arena.lane_mask(lanes), Int(address.width, q)) for lanes, q in split]
+
     def _load(self, effect: Load) -> Any:
+        out: Any = None
+        for lanes, address in self._by_base(effect):
+            with self.machine.path.under(lanes):
+                got = self._load(replace(effect, address=address))
+            if out is None:
+                out = got
+            elif effect.count == 1:
+                out = self.machine.dom.merge(lanes, got, out)
+            else:
+                out = tuple(self.machine.dom.merge(lanes, x, y) for x, y in zip(got, out, strict=True))
+        if out is not None:
+            return out
         space, name, offset = self._space(effect)
         ty, n = effect.type, effect.count
         size = ty.width // 8
@@ -160,7 +219,7 @@ class Answers:
             case "global":
                 values = self._global_load(name, offset, ty, n)
             case "shared":
-                values = self._shared_load(offset, ty, n)
+                values = self.shared_load(offset, ty, n)
             case "local":
                 values = [self._local_load(offset + i * size, ty) for i in range(n)]
             case _:
@@ -184,7 +243,7 @@ class Answers:
                 return parts[k * 8 // ty.width]
         raise Unsupported("ld.param", f"{ty} at byte {k} of parameter {name}")
 
-    def _elements(self, name: str, offset: Poly, ty: ScalarType, count: int) -> tuple[BufferInfo, Poly, int]:
+    def elements(self, name: str, offset: Poly, ty: ScalarType, count: int) -> tuple[BufferInfo, Poly, int]:
         """Buffer, first element and elements per access unit; demands alignment."""
         info = self.machine.setup.buffers.get(name)
         if info is None:
@@ -202,7 +261,8 @@ class Answers:
             index = offset.exact_div(size)
         return info, index, width // size
 
-    def _record(self, kind: str, info: BufferInfo, index: Poly, value: Value | None = None) -> None:
+    def record(self, kind: str, info: BufferInfo, index: Poly, value: Value | None = None) -> None:
+        """Put a global access on the trace."""
         m = self.machine
         order = len(m.trace.accesses)
         m.trace.accesses.append(
@@ -210,21 +270,22 @@ class Answers:
         )
 
     def _global_load(self, name: str, offset: Poly, ty: ScalarType, count: int) -> list[Value]:
-        info, index, per = self._elements(name, offset, ty, count)
+        info, index, per = self.elements(name, offset, ty, count)
         out: list[Value] = []
         for i in range(count):
             parts = []
             for j in range(per):
                 at = index + (i * per + j)
                 stored = self._forward(info, at)
-                self._record("load" if stored is None else "reload", info, at)
+                self.record("load" if stored is None else "reload", info, at)
                 if stored is None and not info.initialised:
                     self._hazard("unwritten", f"{info.name} is read where this thread has not written it")
-                parts.append(self._element(info, at) if stored is None else stored)
+                parts.append(self.element(info, at) if stored is None else stored)
             out.append(parts[0] if per == 1 else self.machine.dom.pack(ty.width, parts))
         return out
 
-    def _element(self, info: BufferInfo, index: Poly) -> Value:
+    def element(self, info: BufferInfo, index: Poly) -> Value:
+        """An element of a buffer as it was when the kernel started."""
         if not info.initialised:
             return Undef(info.width, f"{info.name} read before it is written")
         if info.zero:
@@ -265,21 +326,27 @@ class Answers:
 
     # ------------------------------------------------------------------ stores
     def _store(self, effect: Store) -> None:
+        split = self._by_base(effect)
+        for lanes, address in split:
+            with self.machine.path.under(lanes):
+                self._store(replace(effect, address=address))
+        if split:
+            return
         space, name, offset = self._space(effect)
         ty = effect.type
         self._synchronising(effect)
         values: list[Any] = list(effect.values)
         match space:
             case "global":
-                info, index, per = self._elements(name, offset, ty, len(values))
+                info, index, per = self.elements(name, offset, ty, len(values))
                 for i, value in enumerate(values):
                     parts = (value,) if per == 1 else self.machine.dom.unpack(ty.width, value, per)
                     for j, part in enumerate(parts):
-                        self._record("store", info, index + (i * per + j), part)
+                        self.record("store", info, index + (i * per + j), part)
             case "shared":
                 self._align(offset, ty.width // 8 * len(values))
                 for i, value in enumerate(values):
-                    self._shared_store(offset + i * (ty.width // 8), ty.width // 8, value)
+                    self.shared_store(offset + i * (ty.width // 8), ty.width // 8, value)
             case "local":
                 for i, value in enumerate(values):
                     self._local_store(offset + i * (ty.width // 8), ty, value)
@@ -304,6 +371,14 @@ class Answers:
         self._hazard("shared-bounds", "shared memory is accessed outside its allocation")
         return None
 
+    def shared_target(self, offset: Poly, size: int) -> IntVector | None:
+        """The cells an asynchronous copy of `size` bytes overwrites, recorded as a write; None outside the allocation."""
+        self._align(offset, size)
+        cells = self._cells(offset, size)
+        if cells is not None:
+            self._touch(cells, size, write=True)
+        return cells
+
     def _touch(self, cells: IntVector, width: int, write: bool) -> None:
         m = self.machine
         lanes = np.nonzero(m.path.mask)[0]
@@ -313,12 +388,16 @@ class Answers:
             if found is not None:
                 t = int(lanes[found[0]])
                 what = "written" if write else "read"
+                if fp.pending.stage[cells[t] + j]:
+                    self._hazard("race", f"shared memory {what} by thread {t} while a cp.async into it may be running")
+                    continue
                 m.trace.hazards.append(
                     Hazard("race", f"shared memory {what} by thread {t} while another thread's access is unordered",
                            m.current, found[1], m.path.condition())
                 )
 
-    def _shared_load(self, offset: Poly, ty: ScalarType, count: int) -> list[Value]:
+    def shared_load(self, offset: Poly, ty: ScalarType, count: int) -> list[Value]:
+        """Elements at a shared offset and the next ones, for every active lane."""
         m, width = self.machine, ty.width // 8
         out: list[Value] = []
         self._align(offset, width * count)
@@ -346,7 +425,8 @@ class Answers:
             return self._on_path(value.first)
         return value
 
-    def _shared_store(self, offset: Poly, width: int, value: Value) -> None:
+    def shared_store(self, offset: Poly, width: int, value: Value) -> None:
+        """Store `width` bytes at a shared offset in every active lane."""
         m = self.machine
         cells = self._cells(offset, width)
         if cells is not None:
@@ -399,93 +479,6 @@ class Answers:
         m.shared.footprint.clear()
         return None
 
-    def _meet(self) -> None:
-        """Note that the lanes of each warp execute this together: inside a loop its length decides that later."""
-        m = self.machine
-        if m.path.loops:
-            m.trace.barriers.append(BarrierEvent(m.path.condition(), m.current, warp=True))
-
-    def _full_mask(self, mask: Any) -> bool:
-        k = self.machine.dom.integers.poly(mask).as_int() if mask is not None else None
-        return k is not None and k & 0xFFFFFFFF == 0xFFFFFFFF
-
-    def _warp_sync(self, mask: Any) -> None:
-        m = self.machine
-        lanes = np.arange(self.arena.lanes)
-        if not self._full_mask(mask) or not m.path.warp_uniform(lanes // 32 * 32) or not m.path.mask.all():
-            raise Unsupported("bar.warp.sync", "a warp barrier of part of a warp")
-        self._meet()
-        m.shared.footprint.warp_barrier()
-
-    def _shuffle(self, effect: Shuffle) -> tuple[Value, Pred]:
-        m = self.machine
-        value: Any = effect.value
-        source, valid = self._shuffle_source(effect)
-        if effect.mask is not None and not self._full_mask(effect.mask):
-            raise Unsupported("shfl.sync", "a partial member mask")
-        every = np.arange(self.arena.lanes)
-        warp = every // 32 * 32
-        whole = m.path.mask.reshape(-1, 32) if self.arena.lanes % 32 == 0 else m.path.mask[None, :]
-        if not all(row.all() or not row.any() for row in whole) or not m.path.warp_uniform(
-            np.where(m.path.mask[warp], warp, every)
-        ):
-            self._hazard("divergence", "a shuffle whose member mask names lanes that may not execute it")
-        self._meet()
-        source = np.where(m.path.mask[source], source, every)
-        return permute(m.dom, value, source), self.arena.lane_mask(valid)
-
-    def _shuffle_source(self, effect: Shuffle) -> tuple[IntVector, Any]:
-        """Source lanes and in-range flags (PTX ISA, shfl.sync pseudo-code)."""
-        ints = self.machine.dom.integers
-        b: Any = effect.lane
-        c: Any = effect.clamp
-        pb, pc = ints.poly(b), ints.poly(c)
-        if not (pb.is_constant() and pc.is_constant()):
-            raise Unsupported("shfl.sync", "a symbolic lane operand")
-        n = self.arena.lanes
-        lane, warp = np.arange(n) % 32, np.arange(n) // 32 * 32
-        bv, cv = pb.lanes(n) & 31, pc.lanes(n)
-        seg, clamp = cv >> 8 & 31, cv & 31
-        top = (lane & seg) | (clamp & ~seg)
-        low = lane & seg
-        match effect.mode:
-            case "up":
-                j = lane - bv
-                ok = j >= top
-            case "down":
-                j = lane + bv
-                ok = j <= top
-            case "bfly":
-                j = lane ^ bv
-                ok = j <= top
-            case _:
-                j = low | (bv & ~seg)
-                ok = j <= top
-        source = warp + np.where(ok, j, lane)
-        if (source >= n).any():
-            raise Unsupported("shfl.sync", "a lane beyond the last thread of the CTA")
-        return source, ok
-
-    def _vote(self, effect: Vote) -> Any:
-        p: Any = effect.predicate
-        flat = self.arena.mask_of(p)
-        n = self.arena.lanes
-        whole = n % 32 == 0 and self.machine.path.mask.all() and self.machine.path.warp_uniform(np.arange(n) // 32 * 32)
-        if flat is None or not whole or not self._full_mask(effect.mask):
-            raise Unsupported(f"vote.{effect.mode}", "a vote on a symbolic predicate or a part of a warp")
-        self._meet()
-        rows = flat.reshape(-1, 32)
-        match effect.mode:
-            case "all":
-                return self.arena.lane_mask(np.repeat(rows.all(axis=1), 32))
-            case "any":
-                return self.arena.lane_mask(np.repeat(rows.any(axis=1), 32))
-            case "uni":
-                return self.arena.lane_mask(np.repeat(rows.all(axis=1) | ~rows.any(axis=1), 32))
-            case _:
-                words = (rows.astype(np.int64) << np.arange(32)).sum(axis=1)
-                return Int(32, const(np.repeat(words, 32)))
-
 
 def _poisoned(v: Value) -> bool:
     match v:
@@ -499,20 +492,3 @@ def _poisoned(v: Value) -> bool:
             return True
         case Int():
             return False
-
-
-def _lane_mask(name: str, lane: IntVector) -> IntVector:
-    bit = np.int64(1) << lane
-    match name.removeprefix("%lanemask_"):
-        case "eq":
-            return bit
-        case "lt":
-            return bit - 1
-        case "le":
-            return 2 * bit - 1
-        case "gt":
-            return 0xFFFFFFFF - (2 * bit - 1)
-        case "ge":
-            return 0xFFFFFFFF - (bit - 1)
-        case _:
-            raise Unsupported(name, "unknown special register")

@@ -8,16 +8,18 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from warpproof.terms import IntVector
+from warpproof.machine.pending import Pending
+from warpproof.terms import BoolVector, IntVector
 
 Codes = npt.NDArray[np.int32]
 _NOBODY, _MANY = -1, -2
 
 
 class Footprint:
-    """Accesses of one barrier interval. `cells` counts the units of shared memory."""
+    """Accesses of one barrier interval, and asynchronous copies outstanding at any time. `cells` counts the units of
+    shared memory."""
 
-    __slots__ = ("lanes", "read_at", "reader", "writer", "written_at")
+    __slots__ = ("lanes", "pending", "read_at", "reader", "writer", "written_at")
 
     def __init__(self, cells: int, lanes: int) -> None:
         self.lanes = lanes
@@ -25,12 +27,14 @@ class Footprint:
         self.reader: Codes = np.full(cells, _NOBODY, np.int32)
         self.written_at: Codes = np.full(cells, -1, np.int32)
         self.read_at: Codes = np.full(cells, -1, np.int32)
+        self.pending = Pending(cells)
 
     def copy(self) -> Footprint:
         """An independent copy."""
         new = Footprint(0, self.lanes)
         new.writer, new.reader = self.writer.copy(), self.reader.copy()
         new.written_at, new.read_at = self.written_at.copy(), self.read_at.copy()
+        new.pending = self.pending.copy()
         return new
 
     def clear(self) -> None:
@@ -38,25 +42,32 @@ class Footprint:
         self.writer.fill(_NOBODY)
         self.reader.fill(_NOBODY)
 
-    def warp_barrier(self) -> None:
-        """All lanes of every warp have met: their own earlier accesses are ordered for the whole warp."""
+    def warp_barrier(self, mask: BoolVector | None = None) -> None:
+        """All lanes of every warp (of those in `mask`) have met: their own earlier accesses are ordered for the whole
+        warp."""
         for codes in (self.writer, self.reader):
-            own = (codes >= 0) & (codes < self.lanes)
+            own = np.flatnonzero((codes >= 0) & (codes < self.lanes))
+            if mask is not None:
+                own = own[mask[codes[own]]]
             codes[own] = self.lanes + codes[own] // 32
+
+    def settle(self, cells: IntVector, lanes: Codes) -> None:
+        """Copies into `cells` have completed: each is a write by its lane, here and now."""
+        self._merge(self.writer, cells, lanes.astype(np.int64))
 
     def _foreign(self, codes: Codes, lanes: IntVector) -> npt.NDArray[np.bool_]:
         return np.asarray((codes != _NOBODY) & (codes != lanes) & (codes != self.lanes + lanes // 32))
 
     def read(self, cells: IntVector, lanes: IntVector, instruction: int) -> tuple[int, int] | None:
         """Record reads; the first conflict as (position, instruction of the write), or None."""
-        clash = self._foreign(self.writer[cells], lanes)
+        clash = self._foreign(self.writer[cells], lanes) | (self.pending.stage[cells] > 0)
         self._merge(self.reader, cells, lanes)
         self.read_at[cells] = instruction
         return self._first(clash, self.written_at, cells)
 
     def write(self, cells: IntVector, lanes: IntVector, instruction: int) -> tuple[int, int] | None:
         """Record writes; the first conflict as (position, instruction of the other access), or None."""
-        clash_w = self._foreign(self.writer[cells], lanes)
+        clash_w = self._foreign(self.writer[cells], lanes) | (self.pending.stage[cells] > 0)
         clash_r = self._foreign(self.reader[cells], lanes)
         order = np.argsort(cells, kind="stable")
         twice = np.zeros(len(cells), dtype=bool)
@@ -93,11 +104,12 @@ class Footprint:
             at[fresh] = their_at[fresh]
             mine[fresh] = theirs[fresh]
             mine[differ] = _MANY
+        out.pending = self.pending.union(other.pending)
         return out
 
     def within(self, other: Footprint) -> bool:
         """True when every access here is one of `other`'s."""
-        return all(
+        return self.pending.within(other.pending) and all(
             bool(np.all((a == _NOBODY) | (a == b) | (b == _MANY)))
             for a, b in ((self.writer, other.writer), (self.reader, other.reader))
         )

@@ -9,17 +9,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from warpproof.core import Unsupported
+from warpproof.domains.base import ScalarType
 from warpproof.domains.values import Float, Int, Pack, Undef, Value
+from warpproof.machine.footprint import Footprint
 from warpproof.machine.recurrences import Closer
-from warpproof.terms import Atom, IntVector, Poly, Pred, Real, const
+from warpproof.machine.shifts import Shifter
+from warpproof.machine.upcoming import Upcoming
+from warpproof.terms import Atom, IntVector, Poly, Pred
 
 if TYPE_CHECKING:
     from warpproof.machine.symbolic import SymbolicMachine
+
+
+_GROUPS: Final = 4
+_ROUNDS: Final = 16
 
 
 @dataclass(slots=True)
@@ -33,12 +41,18 @@ class Snapshot:
 
 @dataclass(slots=True)
 class Guess:
-    """How each changed register is assumed to look at the start of iteration i."""
+    """How each changed register and shared cell is assumed to look at the start of iteration i.
+
+    `shifts` are what the iteration before left, for registers; `cells` (owner, lane) likewise for shared cells.
+    """
 
     affine: dict[str, tuple[Poly, Poly]] = field(default_factory=dict)  # name: (entry value, step)
     unknown: dict[str, Value | Pred] = field(default_factory=dict)  # name: entry value
     states: dict[str, Any] = field(default_factory=dict)  # name: the unknown put in its place
     extents: dict[str, int] = field(default_factory=dict)
+    shifts: dict[str, Any] = field(default_factory=dict)
+    changed: IntVector = field(default_factory=lambda: np.zeros(0, np.int64))
+    cells: dict[int, int] = field(default_factory=dict)  # cell: table index of its value at the start
 
 
 class LoopSolver:
@@ -46,6 +60,7 @@ class LoopSolver:
 
     def __init__(self, machine: SymbolicMachine) -> None:
         self.machine, self.arena = machine, machine.arena
+        self._tail: Footprint | None = None
 
     # ------------------------------------------------------------------ shape
     def run(self, header: int) -> int:
@@ -97,7 +112,12 @@ class LoopSolver:
         if self.arena.implies(path, go):
             body()
             return
-        m.fork(go, stop, body, lambda: None)
+        def enter() -> None:
+            entering = Upcoming(m.dom, go)
+            m.registers = {n: entering.value(v) for n, v in m.registers.items()}
+            body()
+
+        m.fork(go, stop, enter, lambda: None)
 
     # ------------------------------------------------------------------ unrolling
     def _do_while(self, body: Callable[[], Pred], header: int) -> None:
@@ -117,8 +137,8 @@ class LoopSolver:
                         raise Unsupported("loop", f"lanes leave the loop at {self._place(header)} at different times "
                                                   "before its test becomes symbolic")
                     self._restore(before)
-                    tail, m.shared.footprint = m.shared.footprint, foot
-                    self._solve(body, header, before, tail)
+                    m.shared.footprint = foot
+                    self._solve(body, header, before, foot)
                     return
                 if not (m.path.mask == entry_mask).all():
                     keep = self.arena.lane_mask(m.path.mask)
@@ -148,43 +168,110 @@ class LoopSolver:
         m.trace.rewind(s.mark)
 
     # ------------------------------------------------------------------ symbolic loops
-    def _solve(self, body: Callable[[], Pred], header: int, entry: Snapshot, tail: Any) -> None:
-        """Close the loop from the entry state; `tail` is the footprint after the first iteration."""
+    def _solve(self, body: Callable[[], Pred], header: int, entry: Snapshot, foot: Footprint) -> None:
+        """Close the loop from the entry state, as it is or as groups of two to four iterations (stage counters)."""
         m = self.machine
-        after = self._probe(body, entry)
-        var = self.arena.fresh("loop", f"i{len(m.path.loops)}@{m.graph.blocks[header].start}", 0, None)
-        guess = self._guess(entry.registers, after.registers)
-        changed = np.nonzero((entry.shared[0] != after.shared[0]) | (entry.shared[1] != after.shared[1]))[0]
-        held = self.arena.domain(var.id, Poly({}))
-        start_foot = m.shared.footprint.union(tail)
-        for _ in range(16):
-            go, end_foot = self._arbitrary(body, entry, guess, changed, var, held, start_foot)
-            more_cells = np.nonzero((entry.shared[0] != m.shared.owner) | (entry.shared[1] != m.shared.lane))[0]
-            stable = self._refine(guess, entry.registers, var)
-            if not end_foot.within(start_foot):
-                start_foot, stable = start_foot.union(end_foot), False
-            if not set(more_cells) <= set(changed):
-                changed, stable = np.union1d(changed, more_cells), False
-            if stable:
-                break
-        else:
-            raise Unsupported("loop", f"no stable invariant for the loop at {self._place(header)}")
-        Closer(m, header, var, guess, entry, go, held, changed).close()
+        first: Unsupported | None = None
+        for group in range(1, _GROUPS + 1):
+            try:
+                self._close(self._grouped(body, group), header, entry)
+                return
+            except Unsupported as stuck:
+                first = first or stuck
+                if "out of time" in stuck.why or "steps" in stuck.why:
+                    raise
+                self._restore(entry)
+                m.shared.footprint = foot.copy()
+        if first is not None:
+            raise first
 
-    def _probe(self, body: Callable[[], Pred], entry: Snapshot) -> Snapshot:
+    def _grouped(self, body: Callable[[], Pred], count: int) -> Callable[[], Pred]:
+        """`count` iterations as one; each further one runs only if the one before goes on."""
+        if count == 1:
+            return body
+
+        m = self.machine
+
+        def run() -> Pred:
+            going = [body()]
+
+            def again() -> None:
+                entering = Upcoming(m.dom, go)
+                m.registers = {n: entering.value(v) for n, v in m.registers.items()}
+                going.append(self._grouped(body, count - 1)())
+                self._tail = self._tail or m.shared.footprint.copy()
+
+            go = going[0]
+            if self.arena.implies(m.path.condition(), go):
+                again()
+            elif go.op != "false":
+                m.fork(go, self.arena.negate(go), again, lambda: None)
+            return self.arena.conj(going)
+
+        return run
+
+    def _close(self, body: Callable[[], Pred], header: int, entry: Snapshot) -> None:
+        m = self.machine
+        after, go, tail = self._probe(body, entry)
+        var = self.arena.fresh("loop", f"i{len(m.path.loops)}@{m.graph.blocks[header].start}", 0, None)
+        guess = self._guess(entry.registers, after.registers, Upcoming(m.dom, go))
+        guess.changed = np.nonzero((entry.shared[0] != after.shared[0]) | (entry.shared[1] != after.shared[1]))[0]
+        held = self.arena.domain(var.id, Poly({}))
+        start = m.shared.footprint.union(tail)
+        go = self._stable(body, header, entry, guess, var, held, start)
+        shifter = Shifter(m, entry, guess, var)
+        if shifter.propose(Upcoming(m.dom, go)):
+            go = self._stable(body, header, entry, guess, var, held, start, shifter)
+        Closer(m, header, var, guess, entry, go, held).close()
+
+    def _stable(
+        self, body: Callable[[], Pred], header: int, entry: Snapshot, guess: Guess, var: Atom, held: Pred,
+        start: Footprint, shifter: Shifter | None = None,
+    ) -> Pred:
+        """Run from iteration i until nothing is withdrawn; the continue condition."""
+        m = self.machine
+        for _ in range(_ROUNDS):
+            go, end, left = self._arbitrary(body, entry, guess, var, held, start)
+            upcoming = Upcoming(m.dom, go)
+            stable = self._refine(guess, entry.registers, var, upcoming)
+            if shifter is not None:
+                stable = shifter.confirmed(upcoming) and stable
+            if not end.within(start):
+                start, stable = start.union(end), False
+            more = np.nonzero((entry.shared[0] != m.shared.owner) | (entry.shared[1] != m.shared.lane))[0]
+            if not set(more.tolist()) <= set(guess.changed.tolist()):
+                guess.changed, stable = np.union1d(guess.changed, more), False
+            if stable:
+                m.shared.footprint = left
+                return go
+        raise Unsupported("loop", f"no stable invariant for the loop at {self._place(header)}")
+
+    def _probe(self, body: Callable[[], Pred], entry: Snapshot) -> tuple[Snapshot, Pred, Footprint]:
+        """State, continue condition and footprint after the first iteration; the machine is put back."""
         m = self.machine
         foot = m.shared.footprint.copy()
-        body()
+        go, tail = self._traced(body)
         after = self._snapshot()
         self._restore(entry)
         m.shared.footprint = foot
-        return after
+        return after, go, tail
 
-    def _guess(self, before: dict[str, Any], after: dict[str, Any]) -> Guess:
+    def _traced(self, body: Callable[[], Pred]) -> tuple[Pred, Footprint]:
+        """Run a body; its continue condition, and the footprint on the side that goes on to the next one."""
+        outer, self._tail = self._tail, None
+        try:
+            go = body()
+            return go, self._tail or self.machine.shared.footprint
+        finally:
+            self._tail = outer
+
+    def _guess(self, before: dict[str, Any], after: dict[str, Any], upcoming: Upcoming) -> Guess:
         guess = Guess()
         for name, v0 in before.items():
-            v1 = after.get(name)
-            if v1 is None or v1 is v0 or v1 == v0:
+            if after.get(name) is None or after[name] is v0:
+                continue
+            v1 = upcoming.value(after[name])
+            if v1 == v0:
                 continue
             if isinstance(v0, Int) and isinstance(v1, Int):
                 guess.affine[name] = (v0.poly, v1.poly - v0.poly)
@@ -193,10 +280,9 @@ class LoopSolver:
         return guess
 
     def _arbitrary(
-        self, body: Callable[[], Pred], entry: Snapshot, guess: Guess, changed: IntVector, var: Atom, held: Pred,
-        foot: Any,
-    ) -> tuple[Pred, Any]:
-        """Run the body from iteration i; the continue condition and the footprint afterwards."""
+        self, body: Callable[[], Pred], entry: Snapshot, guess: Guess, var: Atom, held: Pred, foot: Footprint,
+    ) -> tuple[Pred, Footprint, Footprint]:
+        """Run the body from iteration i; the continue condition, and the footprints when it goes on and when it ends."""
         m = self.machine
         self._restore(entry)
         m.shared.footprint = foot.copy()
@@ -204,18 +290,22 @@ class LoopSolver:
         for name, (p0, d) in guess.affine.items():
             m.registers[name] = Int(entry.registers[name].width, p0 + i * d)
         for name, v0 in guess.unknown.items():
-            guess.states[name] = m.registers[name] = self._unknown(name, v0, guess)
-        if len(changed):
+            if name in guess.shifts:
+                m.registers[name] = guess.shifts[name]
+                guess.states.pop(name, None)
+            else:
+                guess.states[name] = m.registers[name] = self._unknown(name, v0, guess)
+        if len(guess.changed):
             hole = m.shared.intern(Undef(m.shared.unit * 8, "shared memory carried around a loop"))
-            m.shared.owner[changed] = hole
+            m.shared.owner[guess.changed] = [guess.cells.get(int(c), hole) for c in guess.changed]
         m.path.loops.append(var.id)
         m.path.guards.append(held)
         try:
-            go = body()
+            go, tail = self._traced(body)
         finally:
             m.path.guards.remove(held)
             m.path.loops.pop()
-        return go, m.shared.footprint
+        return go, tail, m.shared.footprint
 
     def _unknown(self, name: str, v0: Any, guess: Guess) -> Any:
         """A fresh unknown of the kind of `v0`."""
@@ -223,7 +313,8 @@ class LoopSolver:
             return self.arena.state_pred(self.arena.fresh("state", name).id)
         if isinstance(v0, Float):
             extent = guess.extents.setdefault(name, v0.node.ext)
-            atom = guess.states[name].node.data[0] if name in guess.states else self.arena.fresh("state", name).id
+            old = guess.states.get(name)
+            atom = old.node.data[0] if isinstance(old, Float) else self.arena.fresh("state", name).id
             return Float(v0.kind, v0.width, self.arena.state(atom, extent))
         if isinstance(v0, Pack):
             return Pack(v0.width, tuple(self._unknown(f"{name}.{k}", p, guess) for k, p in enumerate(v0.parts)))
@@ -231,28 +322,34 @@ class LoopSolver:
             return Int(v0.width, self.arena.variable(self.arena.fresh("state", name)))
         return v0
 
-    def _refine(self, guess: Guess, before: dict[str, Any], var: Atom) -> bool:
+    def _refine(self, guess: Guess, before: dict[str, Any], var: Atom, upcoming: Upcoming) -> bool:
         """Withdraw guesses the run did not confirm; True when all were confirmed."""
         m, ok = self.machine, True
         i = self.arena.variable(var)
         for name, (p0, d) in list(guess.affine.items()):
-            now = m.registers.get(name)
-            if now is None:
-                del guess.affine[name]
-                guess.unknown[name] = Undef(before[name].width, f"{name} is defined on some paths only")
-                ok = False
-            elif not isinstance(now, Int) or now.poly != p0 + (i + 1) * d:
-                del guess.affine[name]
-                guess.unknown[name] = self._retyped(before[name], now)
-                ok = False
+            now = upcoming.value(m.registers[name]) if m.registers.get(name) is not None else None
+            if isinstance(now, Int) and now.poly == p0 + (i + 1) * d:
+                continue
+            del guess.affine[name]
+            lost = Undef(before[name].width, f"{name} is defined on some paths only")
+            guess.unknown[name] = lost if now is None else self._retyped(before[name], now)
+            ok = False
         for name, v0 in before.items():
             now = m.registers.get(name)
-            if name in guess.affine or name in guess.unknown or now is v0 or (now is not None and now == v0):
+            if name in guess.affine or name in guess.unknown or now is v0:
+                continue
+            if now is not None and (now == v0 or upcoming.value(now) == v0):
                 continue
             if now is None and isinstance(v0, Pred):
                 raise Unsupported("loop", f"the predicate {name} is defined on some paths only")
-            guess.unknown[name] = Undef(v0.width, f"{name} is defined on some paths only") if now is None else v0
+            lost = Undef(getattr(v0, "width", 1), f"{name} is defined on some paths only")
+            guess.unknown[name] = lost if now is None else v0
             ok = False
+        return self._widened(guess) and ok
+
+    def _widened(self, guess: Guess) -> bool:
+        """Unknown floats may be infinite where the run made them so; False when an extent or a kind had to grow."""
+        m, ok = self.machine, True
         for name in guess.unknown:
             now = m.registers.get(name)
             if isinstance(now, Float) and name in guess.extents and now.node.ext & ~guess.extents[name]:
@@ -266,20 +363,9 @@ class LoopSolver:
     def _retyped(self, v0: Any, now: Any) -> Any:
         """The entry value in the kind of the later one, so that a float that starts as integer bits is a float."""
         if isinstance(now, Float) and isinstance(v0, Int) and v0.poly.is_constant():
-            from warpproof.domains.base import ScalarType
-
             node = self.machine.dom.real(v0, ScalarType(now.kind, now.width))
             return Float(now.kind, now.width, node)
         if isinstance(now, Pack) and isinstance(v0, Int) and v0.poly.is_constant():
             pieces = self.machine.dom.unpack(v0.width, v0, len(now.parts))
             return Pack(v0.width, tuple(self._retyped(p, q) for p, q in zip(pieces, now.parts, strict=True)))
         return v0
-
-
-def closed(x: Real | Poly, states: frozenset[int], arena: Any) -> bool:
-    """True when no loop-carried unknown of `states` occurs."""
-    free = x.free if isinstance(x, Real) else arena.poly_free(x)
-    return not free & states
-
-
-__all__ = ["Guess", "LoopSolver", "Snapshot", "closed", "const"]

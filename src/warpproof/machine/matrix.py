@@ -44,35 +44,38 @@ def multiply(effect: MatrixMultiply) -> tuple[Words, ...]:
     m, n, k = effect.shape
     if effect.saturate:
         raise Unsupported("mma.satfinite", "no rule")
-    a = _assembled(effect.a, effect.a_type, _a_index(m, k, _per_register(effect.a, m * k)), (m, k))
-    b = _assembled(effect.b, effect.b_type, _b_index(k, n, _per_register(effect.b, k * n)), (k, n))
-    c_index = _c_index(m, n, _per_register(effect.c, m * n))
+    a = _assembled(effect.a, effect.a_type, a_fragment(m, k, per_register(effect.a, m * k)), (m, k))
+    b = _assembled(effect.b, effect.b_type, b_fragment(k, n, per_register(effect.b, k * n)), (k, n))
+    c_index = c_fragment(m, n, per_register(effect.c, m * n))
     c = _assembled(effect.c, effect.c_type, c_index, (m, n))
     with np.errstate(all="ignore"):
         d = np.einsum("wik,wkj->wij", a, b) + c
     return _scattered(d, effect.d_type, c_index, len(effect.c))
 
 
-def _per_register(registers: Sequence[object], elements: int) -> int:
+def per_register(registers: Sequence[object], elements: int) -> int:
+    """How many elements of a matrix of `elements` each register of a lane holds."""
     return elements // (WARP * len(registers))
 
 
-def _a_index(m: int, k: int, e: int) -> list[list[tuple[Any, Any]]]:
-    """For register i and element j, the (row, column) of every lane in A."""
+def a_fragment(m: int, k: int, e: int) -> list[list[tuple[Any, Any]]]:
+    """For register i and element j of `e`, the (row, column) of every lane of a warp in A."""
     group, quad = _LANE // 4, _LANE % 4
     halves = max(m // 8, 1)
     return [[(group + 8 * (i % halves), quad * e + j + 4 * e * (i // halves)) for j in range(e)]
             for i in range(m * k // (WARP * e))]
 
 
-def _b_index(k: int, n: int, e: int) -> list[list[tuple[Any, Any]]]:
+def b_fragment(k: int, n: int, e: int) -> list[list[tuple[Any, Any]]]:
+    """For register i and element j of `e`, the (row, column) of every lane of a warp in B."""
     if n != 8:
         raise Unsupported(f"mma with n = {n}", "no fragment layout")
     group, quad = _LANE // 4, _LANE % 4
     return [[(quad * e + j + 4 * e * i, group) for j in range(e)] for i in range(k * n // (WARP * e))]
 
 
-def _c_index(m: int, n: int, e: int) -> list[list[tuple[Any, Any]]]:
+def c_fragment(m: int, n: int, e: int) -> list[list[tuple[Any, Any]]]:
+    """For register i and element j of `e`, the (row, column) of every lane of a warp in C and D."""
     if n != 8 or e > 2:
         raise Unsupported(f"mma with n = {n}", "no fragment layout")
     group, quad = _LANE // 4, _LANE % 4

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from warpproof.core import Unsupported
 from warpproof.domains.values import Choice, Float, Int, Pack, Undef, Value
-from warpproof.terms import Atom, IntVector, Poly, Pred, Real, TermMap, const
+from warpproof.machine.upcoming import free_atoms
+from warpproof.terms import Atom, Poly, Pred, Real, TermMap, const
 
 if TYPE_CHECKING:
     from warpproof.machine.loops import Guess, Snapshot
@@ -20,13 +21,10 @@ class Closer:
 
     def __init__(
         self, machine: SymbolicMachine, header: int, var: Atom, guess: Guess, entry: Snapshot, go: Pred, held: Pred,
-        changed: IntVector,
     ) -> None:
         self.machine, self.arena, self.header = machine, machine.arena, header
-        self.var, self.guess, self.entry, self.go, self.held, self.changed = var, guess, entry, go, held, changed
-        self.states = frozenset(
-            a for v in guess.states.values() for a in _free(v)
-        )
+        self.var, self.guess, self.entry, self.go, self.held, self.changed = var, guess, entry, go, held, guess.changed
+        self.states = frozenset(a for v in guess.states.values() for a in free_atoms(v))
 
     def close(self) -> None:
         """Replace the machine's state by the state after the loop."""
@@ -54,6 +52,8 @@ class Closer:
         else:
             raise self._stuck("its test is not one integer comparison")
         slope, rest = p.split(self.var.id)
+        if self.arena.poly_free(p) & self.states:
+            raise self._stuck("its test depends on a recurrence that did not close")
         if self.var.id in self.arena.poly_free(rest) or self.arena.poly_free(slope):
             raise self._stuck("its test is not linear in the iteration number")
         low = self.arena.bounds(slope)[0]
@@ -98,7 +98,7 @@ class Closer:
         if name in self.guess.affine:
             p0, d = self.guess.affine[name]
             return Int(value.width, p0 + (self.last + 1) * d)
-        if name in self.guess.unknown:
+        if name in self.guess.unknown and name in self.guess.states:
             return self._recurrence(name, value, self.guess.states[name], self.guess.unknown[name], domain)
         if name in self.entry.registers and (value is self.entry.registers[name] or value == self.entry.registers[name]):
             return value
@@ -135,7 +135,7 @@ class Closer:
         if isinstance(value, Float) and isinstance(state, Float) and isinstance(v0, Float):
             node = self._fold(self.swap.real(value.node), state.node, v0.node, domain)
             return Float(value.kind, value.width, node) if node is not None else self._final(value)
-        if isinstance(value, Pack) and isinstance(state, Pack) and isinstance(v0, Pack):
+        if all(isinstance(v, Pack) for v in (value, state, v0)) and len(value.parts) == len(state.parts) == len(v0.parts):
             parts: list[Value] = [
                 self._recurrence(name, x, s, b, domain) for x, s, b in zip(value.parts, state.parts, v0.parts, strict=True)
             ]
@@ -170,17 +170,3 @@ class Closer:
                 final = Undef(m.shared.unit * 8, "shared memory carried around a loop")
             where = self.changed[m.shared.owner[self.changed] == owner]
             m.shared.owner[where] = m.shared.intern(final)
-
-
-def _free(v: Any) -> frozenset[int]:
-    match v:
-        case Float(_, _, node):
-            return node.free
-        case Pred():
-            return v.free
-        case Pack(_, parts):
-            return frozenset(a for p in parts for a in _free(p))
-        case Int(_, poly):
-            return poly.atoms()
-        case _:
-            return frozenset()

@@ -49,7 +49,7 @@ class BarrierEvent:
 
 @dataclass(frozen=True, slots=True)
 class Hazard:
-    """A possible fault at one place: `kind` race, uninitialised, divergence, shared-bounds, shuffle."""
+    """A possible fault at one place: `kind` race, uninitialised, unwritten, divergence, shared-bounds, misaligned."""
 
     kind: str
     detail: str

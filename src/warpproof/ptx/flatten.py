@@ -73,7 +73,7 @@ class Flattener:
         self.top = Scope(outer)
 
     def run(self) -> Flat:
-        """The flat body. Raises InputError PTX021 to PTX027, and Unsupported for variables of unknown content."""
+        """The flat body. Raises InputError PTX021 to PTX025, and Unsupported for variables of unknown content."""
         function = self.flat.function
         for item in (*function.returns, *function.params):
             if isinstance(item, RegisterDecl):

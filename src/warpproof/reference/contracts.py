@@ -256,7 +256,7 @@ def _build(f: Reference, kernel: str, source: Path, data: dict[str, Any], used: 
     for e in used + [s for a in arguments.values() for s in a.shape or () if isinstance(s, SizeExpression)] + [
         s for a in arguments.values() for s in a.extra.get("sizes", ())
     ]:
-        for s in e.sizes:
+        for s in sorted(e.sizes, key=lambda s: s.name):
             if sizes.setdefault(s.name, s) is not s:
                 raise InputError("REF220", f"two sizes are called {s.name!r}")
     data["params"] = [_param(name, a) for name, a in arguments.items()]

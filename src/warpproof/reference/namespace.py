@@ -15,7 +15,7 @@ import numpy as np
 import warpproof.reference.contraction as _contraction
 import warpproof.reference.reductions as _reductions
 import warpproof.reference.shaping as _shaping
-from warpproof.core import InputError, Unsupported
+from warpproof.core import Unsupported
 from warpproof.reference.arrays import FLOAT, FUNCTIONS, INT, Array, Tracer
 from warpproof.reference.creation import TypeName, convert
 from warpproof.reference.loops import ENTER, Loop, SymbolicRange
@@ -128,7 +128,7 @@ def _extremum(t: Tracer, kind: str, *args: Any, **kwargs: Any) -> Any:
     if not any(isinstance(v, Array) for v in values) or kwargs:
         return (min if kind == "min" else max)(*args, **kwargs)
     if any(isinstance(v, Array) and v.dims for v in values):
-        raise InputError("REF245", f"builtin {kind} of arrays has no single truth value", hint=f"use np.{kind}imum")
+        raise ValueError(f"the truth value of an array is ambiguous in {kind}(…); use np.{kind}imum")
     out: Any = values[0]
     for v in values[1:]:
         out = t.call(f"{kind}imum", out, v)

@@ -52,7 +52,10 @@ class SymbolicArray:
         index = tuple(indices)
         if len(index) != len(self.shape):
             raise ValueError(f"{self.name} has {len(self.shape)} axes, not {len(index)}")
-        value = self._written(self.tracer.elements.real(self.reader(index)), ())
+        try:
+            value = self._written(self.tracer.elements.real(self.reader(index)), ())
+        except RecursionError as e:
+            raise Unsupported(f"output {self.name!r}", "its terms are nested too deeply") from e
         own = frozenset(a for p in index for a in self.tracer.arena.poly_free(p))
         if not value.free <= own:
             raise Unsupported(f"output {self.name!r}", "its value depends on the index of a loop that has ended")

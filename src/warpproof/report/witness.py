@@ -24,6 +24,7 @@ from typing import Any, Final
 from warpproof.core import FLOAT_FORMATS, INTEGER_WIDTHS, element_width, number, ulps_apart
 
 SHOWN: Final = 8  # elements of an input that are printed
+_DIGITS: Final = {"f32": 7, "tf32": 5, "f16": 4, "bf16": 3, "e5m2": 3, "e4m3": 3}
 
 
 def witness_lines(cex: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -45,6 +46,8 @@ def _setting(cex: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if cex.get("grid") or cex.get("block"):
         yield f"    launch  grid {_triple(cex.get('grid'))}, block {_triple(cex.get('block'))}", ""
     for name, scalar in _mapping(cex.get("scalars")).items():
+        if name in sizes:
+            continue
         shown = _element(scalar.get("bits"), scalar.get("dtype")) if isinstance(scalar, Mapping) else str(scalar)
         yield f"    {name} = {shown}", ""
     for name, array in _mapping(cex.get("inputs")).items():
@@ -142,7 +145,7 @@ def _element(bits: Any, dtype: Any, short: bool = False) -> str:
         return str(bits)
     value = number(value_bits, dtype)
     if short:
-        return f"{value!r}"
+        return f"{value:.{_DIGITS.get(dtype, 17)}g}" if isinstance(value, float) else str(value)
     pattern = f"0x{value_bits & ((1 << element_width(dtype)) - 1):0{element_width(dtype) // 4}x}"
     return f"{_float(value)}  {pattern}" if isinstance(value, float) else f"{value}  {pattern}"
 

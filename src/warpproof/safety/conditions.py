@@ -19,6 +19,7 @@ Where = Callable[[int], str]
 Rewrite = Callable[[Real, Pred], Iterable[Real]]
 _INTEGER = frozenset({
     "no-wrap", "signed division of a non-negative dividend", "division by a positive divisor", "trap not reached",
+    "cp.async source size at most the copy size",
 })
 _REAL = frozenset({"finite", "nonzero", "nonnegative", "positive"})
 

@@ -205,7 +205,7 @@ def _no_form(opcode: str) -> Exception:
     if unknown:
         return InputError("ISA102", f".{unknown[0]} is not a modifier of {base}", hint=f"forms: {forms}")
     foreign = [w for w in words if w not in own]
-    if foreign and len(words) > 0:
+    if foreign:
         return Unsupported(opcode, f"no form of {base} in PTX ISA 9.1 takes .{foreign[0]}", hint=f"forms: {forms}")
     return InputError("ISA102", f"{opcode} makes no form of {base}", hint=f"forms: {forms}")
 

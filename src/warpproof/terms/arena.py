@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 
 from warpproof.core import Unsupported
+from warpproof.terms.integers import OWN_KINDS
 from warpproof.terms.nodes import Pred, Real
 from warpproof.terms.poly import IntVector, Poly
 from warpproof.terms.reals import RealArena
@@ -71,6 +72,8 @@ class TermMap:
         if direct is not None:
             return direct
         a = self.arena.atoms[ident]
+        if self._lanes is not None and a.kind in OWN_KINDS:
+            raise Unsupported("lane exchange", f"the value of {a.name} in another lane")
         if not a.args or self._skip(a.free, a.uniform):
             return Poly({(ident,): 1})
         args = tuple(self.poly(q) for q in a.args)
@@ -122,6 +125,8 @@ class TermMap:
                 return a.fcmp(str(p.data), self.real(p.reals[0]), self.real(p.reals[1]))
             case "dom":
                 return self._map_domain(p)
+            case "state" if self._lanes is not None:
+                raise Unsupported("lane exchange", "a loop-carried predicate of another lane")
             case _:
                 return p
 
@@ -254,21 +259,6 @@ class Arena(RealArena):
         return self.real("state", (), (atom, np.ascontiguousarray(source, dtype=np.int64).tobytes(), ext))
 
     # ------------------------------------------------------------------ folds
-    def height(self, x: Real) -> int:
-        """The nesting depth of folds below a node."""
-        best, seen, stack = 0, set(), [x]
-        while stack:
-            y = stack.pop()
-            if y.id in seen or not y.folds:
-                continue
-            seen.add(y.id)
-            if y.op == "fold":
-                best = max(best, self.atoms[y.data[1]].tag)
-            stack.extend(y.args)
-            if y.pred is not None:
-                stack.extend(y.pred.reals)
-        return best
-
     def bound(self, height: int) -> int:
         """The canonical bound variable of folds of this nesting height."""
         key = ("bound", height)
@@ -279,7 +269,7 @@ class Arena(RealArena):
         """op over the values of `atom` in `domain` of `body`; the bound variable is renamed canonically."""
         if body is self.identity(op):
             return body
-        b = self.bound(self.height(body) + 1)
+        b = self.bound(max(body.height, domain.height) + 1)
         if b != atom:
             rename = self.substitution({atom: Poly({(b,): 1})})
             explicit = self._range_preds(atom, b) if domain.op != "dom" else ()

@@ -29,3 +29,4 @@ class Atom:
     tag: int = 0
     free: frozenset[int] = frozenset()
     uniform: bool = True
+    height: int = 0  # the nesting depth of folds in its condition and arguments

@@ -12,6 +12,7 @@ from warpproof.terms.nodes import EMPTY, Pred
 from warpproof.terms.poly import ZERO, Poly, const
 
 _VARIABLE_KINDS = frozenset({"loop", "state", "bound", "index"})
+OWN_KINDS = frozenset({"state", "undef"})
 
 
 class IntegerArena:
@@ -31,11 +32,13 @@ class IntegerArena:
         free: frozenset[int] = pred.free if pred else EMPTY
         for p in args:
             free |= self.poly_free(p)
-        uniform = all(self.poly_uniform(p) for p in args) and (pred is None or pred.uniform)
+        # A loop-carried or undefined register has a value of its own in every lane, though one atom stands for it.
+        uniform = kind not in OWN_KINDS and all(self.poly_uniform(p) for p in args) and (pred is None or pred.uniform)
         ident = len(self.atoms)
         if kind in _VARIABLE_KINDS:
             free = free | {ident}
-        atom = Atom(ident, kind, name, args, pred, tag, free, uniform)
+        inside = [self.poly_height(p) for p in args] + ([pred.height] if pred is not None else [])
+        atom = Atom(ident, kind, name, args, pred, tag, free, uniform, max(inside, default=0))
         self.atoms.append(atom)
         self._atom_key[key] = atom
         return atom
@@ -85,6 +88,10 @@ class IntegerArena:
             if f and not f <= out:
                 out = out | f
         return out
+
+    def poly_height(self, p: Poly) -> int:
+        """The nesting depth of folds inside a polynomial's atoms."""
+        return max((self.atoms[a].height for a in p.atoms()), default=0)
 
     def poly_uniform(self, p: Poly) -> bool:
         """True when the polynomial is syntactically the same in every lane."""

@@ -21,17 +21,18 @@ class Real:
     domain in `pred`).
     """
 
-    __slots__ = ("args", "data", "ext", "folds", "free", "id", "op", "poisoned", "pred", "uniform")
+    __slots__ = ("args", "data", "ext", "folds", "free", "height", "id", "op", "poisoned", "pred", "uniform")
 
     def __init__(
         self, id: int, op: str, args: tuple[Real, ...], data: Any, pred: Pred | None, free: frozenset[int],
-        uniform: bool, ext: int, folds: bool, poisoned: bool,
+        uniform: bool, ext: int, folds: bool, poisoned: bool, height: int,
     ) -> None:
         self.id, self.op, self.args, self.data, self.pred = id, op, args, data, pred
         self.free = free  # loop, state and bound atoms that occur
         self.uniform = uniform  # the same value in every lane, syntactically
         self.ext = ext  # which infinities it may be (bit mask)
         self.folds = folds  # contains a fold or a cross-lane reduction
+        self.height = height  # the nesting depth of folds, those in conditions and indices included
         self.poisoned = poisoned  # contains a value nothing may depend on
 
     def __repr__(self) -> str:
@@ -50,14 +51,14 @@ class Pred:
     p(i−1) ≤ 0) · `state` atom.
     """
 
-    __slots__ = ("args", "data", "free", "id", "op", "reals", "uniform")
+    __slots__ = ("args", "data", "free", "height", "id", "op", "reals", "uniform")
 
     def __init__(
         self, id: int, op: str, args: tuple[Pred, ...], data: Any, reals: tuple[Real, ...], free: frozenset[int],
-        uniform: bool,
+        uniform: bool, height: int = 0,
     ) -> None:
         self.id, self.op, self.args, self.data, self.reals = id, op, args, data, reals
-        self.free, self.uniform = free, uniform
+        self.free, self.uniform, self.height = free, uniform, height
 
     def __repr__(self) -> str:
         return f"{self.op}@{self.id}"

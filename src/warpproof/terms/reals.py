@@ -64,7 +64,14 @@ class RealArena(PredicateArena):
         folds = op in ("fold", "red") or any(a.folds for a in args)
         poisoned = op == "poison" or any(a.poisoned for a in args)
         extent = self._extent(op, args, data, pred)
-        node = Real(len(self.reals), op, args, data, pred, free, uniform, extent, folds, poisoned)
+        height = max([a.height for a in args], default=0)
+        if isinstance(poly, Poly):
+            height = max(height, self.poly_height(poly))
+        if pred is not None:
+            height = max(height, pred.height)
+        if op == "fold" and isinstance(data, tuple):
+            height = max(height, self.atoms[data[1]].tag)
+        node = Real(len(self.reals), op, args, data, pred, free, uniform, extent, folds, poisoned, height)
         self.reals.append(node)
         self._reals[key] = node
         return node
@@ -95,7 +102,7 @@ class RealArena(PredicateArena):
         parts = self.conjuncts(domain)
         lows = [p for p in parts if p.op == "le" and p.data.split(atom)[0].as_int() == -1]
         highs = [p for p in parts if p.op == "le" and p.data.split(atom)[0].as_int() == 1]
-        if len(lows) + len(highs) != len(parts):
+        if len(lows) + len(highs) != len(parts) or any(atom in self.poly_free(p.data.split(atom)[1]) for p in parts):
             return False
         for lo in lows:
             for hi in highs:

@@ -1,0 +1,139 @@
+"""Shift recurrences: what an iteration finds in a register or shared cell is what the iteration before left there.
+
+Software pipelines carry loads this way. If an iteration leaves g(i), free of loop state, the next one starts from g(i−1);
+iteration 0 starts from the entry value, which is g(−1) when the prologue did what the loop does.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from warpproof.domains.values import Choice, Float, Int, Pack, Undef
+from warpproof.machine.upcoming import Upcoming, free_atoms
+from warpproof.terms import Atom, Pred, TermMap
+
+if TYPE_CHECKING:
+    from warpproof.machine.loops import Guess, Snapshot
+    from warpproof.machine.symbolic import SymbolicMachine
+
+
+class Shifter:
+    """Proposes shifts for one loop and confirms them after the run that used them."""
+
+    def __init__(self, machine: SymbolicMachine, entry: Snapshot, guess: Guess, var: Atom) -> None:
+        self.machine, self.arena, self.entry, self.guess, self.var = machine, machine.arena, entry, guess, var
+        i = machine.arena.variable(var)
+        self._back = machine.arena.substitution({var.id: i - 1})
+        self._before = machine.arena.substitution({var.id: i * 0 - 1})
+        self._left: dict[str, Any] = {}
+        self._cells: dict[int, tuple[int, int]] = {}  # cell: (value id left, lane)
+
+    def propose(self, upcoming: Upcoming) -> bool:
+        """Fill the guess with shifts for what the last run left closed; False when nothing needs one."""
+        states = frozenset(a for v in self.guess.states.values() for a in free_atoms(v))
+        closed: dict[str, Any] = {}
+        for name in self.guess.unknown:
+            now = self.machine.registers.get(name)
+            left = upcoming.value(now) if now is not None else None
+            if left is not None and not free_atoms(left) & states and not _poisoned(left):
+                closed[name] = left
+        carried = frozenset(a for n in closed for a in free_atoms(self.guess.states.get(n)))
+        if not self._needed(carried):
+            return False
+        for name, left in closed.items():
+            self._left[name] = left
+            self.guess.shifts[name] = self._start(self.guess.unknown[name], left)
+        self._propose_cells(upcoming, states)
+        return bool(self._left or self._cells)
+
+    def _needed(self, carried: frozenset[int]) -> bool:
+        """Some value, access or condition depends on what the iteration found in `carried` or in shared memory."""
+        m, mark = self.machine, self.entry.mark
+        if any(h.kind == "uninitialised" for h in m.trace.hazards[mark[3] :]):
+            return True
+        if any(free_atoms(v) & carried or _poisoned(v) for v in m.registers.values()):
+            return True
+        recorded = [p for o in m.trace.obligations[mark[1] :] for p in (o.claim, o.path, o.node) if p is not None]
+        used = [v for a in m.trace.accesses[mark[0] :] for v in (a.value, a.path) if v is not None]
+        indices = [a.index for a in m.trace.accesses[mark[0] :]]
+        return (
+            any(p.free & carried for p in recorded) or any(free_atoms(v) & carried for v in used)
+            or any(self.arena.poly_free(p) & carried for p in indices)
+        )
+
+    def _start(self, entry: Any, left: Any) -> Any:
+        """The value at the start of iteration i."""
+        before = self._move(self._back, left)
+        base = self._move(self._before, left)
+        guard = self.machine.path.symbolic()
+        if base == entry or Upcoming(self.machine.dom, guard).value(base) == entry:
+            return before
+        return self.machine.merge(self.arena.eq(self.arena.variable(self.var)), entry, before)
+
+    def _move(self, mapping: TermMap, v: Any) -> Any:
+        match v:
+            case Pred():
+                return mapping.pred(v)
+            case Float(kind, width, node):
+                return Float(kind, width, mapping.real(node))
+            case Int(width, poly):
+                return Int(width, mapping.poly(poly))
+            case Pack(width, parts):
+                return Pack(width, tuple(self._move(mapping, p) for p in parts))
+            case Choice(_, pred, a, b):
+                return self.machine.dom.merge(mapping.pred(pred), self._move(mapping, a), self._move(mapping, b))
+        return v
+
+    # ------------------------------------------------------------------ shared cells
+    def _propose_cells(self, upcoming: Upcoming, states: frozenset[int]) -> None:
+        shared = self.machine.shared
+        starts: dict[tuple[int, int, bool], int] = {}
+        for c in self.guess.changed.tolist():
+            now, lane = int(shared.owner[c]), int(shared.lane[c])
+            old, old_lane = int(self.entry.shared[0][c]), int(self.entry.shared[1][c])
+            left = upcoming.value(shared.values[now])
+            if free_atoms(left) & states or _poisoned(left):
+                continue
+            same_lane = old >= 0 and lane == old_lane
+            key = (now, old, same_lane)
+            if key not in starts:
+                entry = shared.values[old] if same_lane else Undef(shared.unit * 8, "shared memory never written")
+                starts[key] = shared.intern(self._start(entry, left))
+            self.guess.cells[c] = starts[key]
+            self._cells[c] = (shared.intern(left), lane)
+        if self._cells:
+            where = np.array(list(self._cells), np.int64)
+            self.entry.shared[1][where] = [lane for _, lane in self._cells.values()]
+
+    # ------------------------------------------------------------------ confirmation
+    def confirmed(self, upcoming: Upcoming) -> bool:
+        """True when the run left what the shifts assumed; those it did not are withdrawn."""
+        m, ok = self.machine, True
+        for name, left in list(self._left.items()):
+            now = m.registers.get(name)
+            if now is None or upcoming.value(now) != left:
+                del self._left[name]
+                self.guess.shifts.pop(name, None)
+                ok = False
+        for c, (left, lane) in list(self._cells.items()):
+            now = m.shared.intern(upcoming.value(m.shared.values[int(m.shared.owner[c])]))
+            if now != left or int(m.shared.lane[c]) != lane:
+                del self._cells[c]
+                self.guess.cells.pop(c, None)
+                ok = False
+        return ok
+
+
+def _poisoned(v: Any) -> bool:
+    match v:
+        case Float(_, _, node):
+            return node.poisoned
+        case Pack(_, parts):
+            return any(_poisoned(p) for p in parts)
+        case Choice(_, _, a, b):
+            return _poisoned(a) or _poisoned(b)
+        case Undef():
+            return True
+    return False
