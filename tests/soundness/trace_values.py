@@ -7,7 +7,7 @@ exact, reals are float64.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,7 @@ from warpproof.machine.trace import Access, Obligation, Trace
 from warpproof.terms import Arena, Poly, Pred, Real
 
 LN2 = float(np.log(2.0))
+STRIDE = 32
 
 
 class Leftover(Exception):
@@ -177,8 +178,8 @@ class TraceValues:
                 return self._reduction(x, at)
             case "fold":
                 return self._fold(x, at)
-            case "state" | "cell":
-                raise Leftover(f"real {x.op}")
+            case "state":  # a recurrence that did not close: nothing is said about the value
+                return np.full(len(at), np.nan)
             case _:
                 return _function(x.op, [self.real(y, at) for y in x.args])
 
@@ -206,20 +207,24 @@ class TraceValues:
     def _fold(self, x: Real, at: Points) -> np.ndarray:
         op, atom = x.data
         out = np.full(len(at), {"add": 0.0, "mul": 1.0, "max": -np.inf, "min": np.inf}[op])
-        for point, value in self._domain(atom, x.pred, at):
-            out[point] = _accumulate(op, np.stack([out[point], self.real(x.args[0], value)], axis=1))
+        for source, here in self._domain(atom, x.pred, at):
+            join = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}[op]
+            join.at(out, source, self.real(x.args[0], here))
         return out
 
-    def _domain(self, atom: int, domain: Pred, at: Points) -> Any:
-        """For each value of the variable: where it is in the domain, and the points there."""
-        for v in range(-2, self.limit + 1):
-            here = at.with_variable(atom, np.full(len(at), v, np.int64))
+    def _domain(self, atom: int, domain: Pred, at: Points) -> Iterator[tuple[np.ndarray, Points]]:
+        """The points with the variable in the domain, and which of `at` each comes from. Every value is tried."""
+        for first in range(-2, self.limit + 1, STRIDE):
+            values = np.arange(first, first + STRIDE)
+            source = np.repeat(np.arange(len(at)), STRIDE)
+            here = at.at(source).with_variable(atom, np.tile(values, len(at)))
             inside = np.flatnonzero(self.pred(domain, here))
             if not len(inside):
                 continue
-            if v in (-2, self.limit):
-                raise Leftover(f"a domain without end ({'below' if v < 0 else 'above'})")
-            yield inside, here.at(inside)
+            found = here.at(inside)
+            if first == -2 and (found.env[atom] == -2).any() or first + STRIDE > self.limit:
+                raise Leftover("a domain without end")
+            yield source[inside], found
 
     # ------------------------------------------------------------------ trace
     def points(self, path: Pred, loops: tuple[int, ...]) -> Points:

@@ -56,12 +56,23 @@ class Normaliser:
                 return self._exponential(x)
             case "fold":
                 return self._fold(x)
+            case "gather" if x.args[0].op in ("add", "mul", "ex2", "div") and not x.poisoned:
+                return self.form(self._pushed(x))
             case "load" | "symbol" | "state" | "log2e" | "inf" | "poison" | "gather" | "red" | "cell":
                 return F.atom(x)
             case "max" | "min":
                 return self._extremal(x)
             case _:
                 return F.atom(self.arena.real(x.op, tuple(self.canonical(a) for a in x.args), x.data, x.pred))
+
+    def _pushed(self, x: Real) -> Real:
+        """A lane permutation moved inside arithmetic, down to reductions and choices."""
+        a, y = self.arena, x.args[0]
+        lanes = a.permutation(x)
+        args = tuple(a.permute(z, lanes, lazy=True) for z in y.args)
+        if y.op == "div":
+            return a.div(*args)
+        return a.unary("ex2", args[0]) if y.op == "ex2" else a.combine(y.op, *args)
 
     def canonical(self, x: Real) -> Real:
         """A term with the same value, the same for all terms of equal normal form."""

@@ -1,8 +1,8 @@
 """Changes of unknowns that make products small: W := X + S − 2·pad − 1 when W − S + 2·pad is known to be ≥ 0.
 
-Output sizes such as H + 2·pad − R + 1 occur in index arithmetic as factors. Multiplied out, (H + 2·pad − R + 1)·(W + 2·pad −
-S + 1) hides that it is a product of two positive numbers; with one unknown for each factor it is a monomial. A change
-is one to one on the integers, so a statement and its image are equivalent.
+Output sizes such as H + 2·pad − R + 1 occur in index arithmetic as factors. Multiplied out, the product of two of
+them hides that it is a product of positive numbers; with one unknown for each factor it is a monomial. A change is one
+to one on the integers, so a statement and its image are equivalent.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class Change:
 
     def valid(self, used: Iterable[int]) -> bool:
         """True when the change is one to one: `new` is fresh, `rest` is free of both, the slope is ±1."""
-        atoms = self.rest.atoms()
-        return self.sign in (1, -1) and self.new not in used and not {self.old, self.new} & atoms and self.rest.uniform()
+        apart = not {self.old, self.new} & self.rest.atoms()
+        return self.sign in (1, -1) and self.new not in used and apart and self.rest.uniform()
 
     def apply(self, p: Poly) -> Poly:
         """The image of a lane-uniform polynomial."""

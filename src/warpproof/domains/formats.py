@@ -28,3 +28,6 @@ def exact_value(kind: str, width: int, bits: int) -> Fraction | str:
 
 LOG2E_F32: Final = exact_value("f", 32, 0x3FB8AA3B)
 """The f32 constant compilers use for log2 e."""
+
+LN2_F32: Final = exact_value("f", 32, 0x3F317218)
+"""The f32 constant compilers use for ln 2."""

@@ -11,12 +11,13 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Final, Literal, Protocol
 
+from warpproof.algebra import Scaling
 from warpproof.core import Unsupported
 from warpproof.domains.base import Comparison, FloatMode, FloatOp, IntOp, ScalarType
-from warpproof.domains.formats import LOG2E_F32, exact_value
+from warpproof.domains.formats import LN2_F32, LOG2E_F32, exact_value
 from warpproof.domains.integers import Integers
 from warpproof.domains.values import Choice, Float, Int, Pack, Undef, Value
-from warpproof.terms import Arena, Poly, Pred, Real, const
+from warpproof.terms import MINUS_INF, PLUS_INF, Arena, Poly, Pred, Real, const
 
 _UNARY: Final = {"sqrt": "sqrt", "sin": "sin", "cos": "cos", "tanh": "tanh", "lg2": "lg2"}
 
@@ -47,6 +48,7 @@ class Reals:
     def __init__(self, arena: Arena, context: PathContext) -> None:
         self.arena, self.context, self.lanes = arena, context, arena.lanes
         self.integers = Integers(arena, context)
+        self.scaling = Scaling(arena)
 
     # ------------------------------------------------------------------ views
     def constant(self, ty: ScalarType, bits: int) -> Value:
@@ -162,13 +164,15 @@ class Reals:
                     self.context.require_real("finite", x)
         match op:
             case "add":
-                return a.add(*xs)
+                return self.scaling.add(*xs)
             case "sub":
                 return a.sub(*xs)
             case "mul":
-                return a.mul(*xs)
+                return self._product(*xs)
             case "fma":
-                return a.add(a.mul(xs[0], xs[1]), xs[2])
+                product = self._product(xs[0], xs[1])
+                self._demand_defined("add", [product, xs[2]])
+                return self.scaling.add(product, xs[2])
             case "max":
                 return a.maximum(*xs)
             case "min":
@@ -181,6 +185,39 @@ class Reals:
                 return a.unary("ex2", self._ideal_exponent(xs[0]))
             case _:
                 return self._partial_operation(op, xs)
+
+    def _demand_defined(self, op: str, xs: list[Real]) -> None:
+        """∞−∞, 0·∞ and functions of infinities have no value here, except 2^−∞ = 0."""
+        match op:
+            case "min" | "max" | "neg" | "abs":
+                return
+            case "add" | "sub":
+                x, y = xs[0], xs[1] if op == "add" else self.arena.neg(xs[1])
+                if (x.ext & MINUS_INF and y.ext & PLUS_INF) or (x.ext & PLUS_INF and y.ext & MINUS_INF):
+                    self.context.require_real("no opposite infinities", self.arena.real("pair", (x, y)))
+            case "mul" | "fma":
+                x, y = xs[0], xs[1]
+                for k, z in ((x, y), (y, x)):
+                    if z.ext and not (k.op == "const" and k.data != 0):
+                        self.context.require_real("finite", z)
+            case "ex2":
+                if xs[0].ext & PLUS_INF:
+                    self.context.require_real("below infinity", xs[0])
+            case _:
+                for x in xs:
+                    if x.ext:
+                        self.context.require_real("finite", x)
+
+    def _product(self, x: Real, y: Real) -> Real:
+        """x·y; ln 2 is read for its f32 constant when it scales a logarithm to base 2."""
+        for k, z in ((x, y), (y, x)):
+            if k.op == "const" and z.op == "lg2" and k.data == LN2_F32:
+                self.context.assume(
+                    "ln2", "the f32 constant 0f3F317218 times a base-2 logarithm stands for ln 2; the difference is "
+                    "charged to numerics", "CUDA math functions expand log(x) to lg2(x)*ln 2",
+                )
+                return self.arena.mul(self.arena.real("ln2"), z)
+        return self.scaling.mul(x, y)
 
     def _partial_operation(self, op: str, xs: list[Real]) -> Real:
         """Operations with a domain condition."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from warpproof.core import Unsupported
 from warpproof.domains.values import Choice, Float, Int, Pack, Undef, Value
+from warpproof.machine.gauge import Gauge, Maximum
 from warpproof.machine.upcoming import free_atoms
 from warpproof.terms import Atom, Poly, Pred, Real, TermMap, const
 
@@ -35,6 +36,7 @@ class Closer:
         self.swap = TermMap(self.arena, lambda i: None, lambda x: None, lambda p: domain if p is self.held else None)
         self.last = self._trip(proceed) - 1
         self.at_end = self.arena.substitution({self.var.id: self.last})
+        self._gauge(domain)
         new: dict[str, Any] = {}
         for name, value in m.registers.items():
             new[name] = self._register(name, value, domain)
@@ -131,9 +133,25 @@ class Closer:
         m = self.machine
         return self.arena.poison(f"a recurrence that did not close, loop at {m.where(m.graph.blocks[self.header].start)}")
 
+    def _gauge(self, domain: Pred) -> None:
+        """Find the running maxima, whose closed forms the gauge rule needs."""
+        maxima = []
+        for name, state in self.guess.states.items():
+            value, entry = self.machine.registers.get(name), self.guess.unknown[name]
+            if not (isinstance(value, Float) and isinstance(state, Float) and isinstance(entry, Float)):
+                continue
+            new = self.swap.real(value.node)
+            after = self._fold(new, state.node, entry.node, domain) if new.op == "max" else None
+            if after is not None:
+                maxima.append(Maximum(state.node, new, after, entry.node))
+        self.gauge = Gauge(self.arena, self.machine.dom.scaling.normal, self.states, maxima)
+
     def _recurrence(self, name: str, value: Any, state: Any, v0: Any, domain: Pred) -> Any:
         if isinstance(value, Float) and isinstance(state, Float) and isinstance(v0, Float):
-            node = self._fold(self.swap.real(value.node), state.node, v0.node, domain)
+            new = self.swap.real(value.node)
+            node = self._fold(new, state.node, v0.node, domain)
+            if node is None and new.free & self.states:
+                node = self.gauge.close(new, state.node, v0.node, self.var.id, domain)
             return Float(value.kind, value.width, node) if node is not None else self._final(value)
         if all(isinstance(v, Pack) for v in (value, state, v0)) and len(value.parts) == len(state.parts) == len(v0.parts):
             parts: list[Value] = [

@@ -13,7 +13,7 @@ from warpproof.core import Claim, Ledger, Status
 from warpproof.machine.trace import Obligation, Trace
 from warpproof.safety.cases import case_against
 from warpproof.solve.facts import Facts
-from warpproof.terms import Arena, Pred, Real
+from warpproof.terms import MINUS_INF, PLUS_INF, Arena, Pred, Real
 
 Where = Callable[[int], str]
 Rewrite = Callable[[Real, Pred], Iterable[Real]]
@@ -21,7 +21,8 @@ _INTEGER = frozenset({
     "no-wrap", "signed division of a non-negative dividend", "division by a positive divisor", "trap not reached",
     "cp.async source size at most the copy size",
 })
-_REAL = frozenset({"finite", "nonzero", "nonnegative", "positive"})
+_REAL = frozenset({"finite", "nonzero", "nonnegative", "positive", "no opposite infinities", "below infinity"})
+_MINUS, _PLUS = -1, 1
 
 
 @dataclass(slots=True)
@@ -56,27 +57,54 @@ class RealConditions:
     def _holds(self, kind: str, x: Real, path: Pred) -> bool:
         if x.poisoned:
             return False
-        if kind == "finite":
-            return not x.ext or self._finite(x, path)
+        match kind:
+            case "finite":
+                return not (self._may(x, path, _MINUS) or self._may(x, path, _PLUS))
+            case "below infinity":
+                return not self._may(x, path, _PLUS)
+            case "no opposite infinities":
+                return x.op != "pair" or not any(
+                    self._may(x.args[0], path, s) and self._may(x.args[1], path, -s) for s in (_MINUS, _PLUS)
+                )
         sign = self.signs.sign(x)
         if kind == "nonnegative":
             return sign >= Sign.NONNEGATIVE
         return sign is Sign.POSITIVE
 
-    def _finite(self, x: Real, path: Pred) -> bool:
-        """max is above −∞ as soon as one operand is; dually for min."""
-        if not x.ext:
-            return True
-        if x.op in ("max", "min"):
-            return any(self._finite(y, path) for y in x.args) and all(
-                y.ext in (0, 1 if x.op == "max" else 2) for y in x.args
-            )
-        if x.op == "sel" and x.pred is not None:
-            if self.facts.implied(path, x.pred):
-                return self._finite(x.args[0], path)
-            if self.facts.implied(path, self.arena.negate(x.pred)):
-                return self._finite(x.args[1], path)
-            return all(self._finite(y, path) for y in x.args)
+    def _may(self, x: Real, path: Pred, side: int) -> bool:
+        """Whether x could be −∞ or +∞ (`side` −1 or 1) in some lane where the path holds."""
+        if not x.ext & (MINUS_INF if side == _MINUS else PLUS_INF):
+            return False
+        if self._beyond(x, path, side):
+            return False
+        match x.op:
+            case "max" | "min":
+                every = (x.op == "max") == (side == _MINUS)
+                found = (self._may(y, path, side) for y in x.args)
+                return all(found) if every else any(found)
+            case "add":
+                return any(self._may(y, path, side) for y in x.args)
+            case "mul":
+                k, y = x.args if x.args[0].op in ("const", "log2e") else x.args[::-1]
+                flips = k.op == "const" and k.data < 0
+                return self._may(y, path, -side if flips else side)
+            case "sel" if x.pred is not None:
+                if self.facts.implied(path, x.pred):
+                    return self._may(x.args[0], path, side)
+                if self.facts.implied(path, self.arena.negate(x.pred)):
+                    return self._may(x.args[1], path, side)
+                return any(self._may(y, path, side) for y in x.args)
+            case _:
+                return True
+
+    def _beyond(self, x: Real, path: Pred, side: int) -> bool:
+        """A comparison on the path bounds x by something finite on this side."""
+        for p in self.arena.conjuncts(path):
+            if p.op == "fcmp" and p.data in ("lt", "le", "eq"):
+                low, high = p.reals
+                near = (low, high) if side == _MINUS else (high, low)
+                if near[1] is x and not near[0].ext:
+                    return True
         return False
 
 

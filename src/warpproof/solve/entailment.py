@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from warpproof.algebra.constraints import Formula, conjunction, formula, lane_classes, split_lanes, support
+from warpproof.algebra.constraints import TRUE, Formula, conjunction, formula, lane_classes, split_lanes, support
 from warpproof.algebra.lane_fields import LaneFields, vectors
 from warpproof.algebra.positivity import Certificate, prove_le
 from warpproof.core import Unsupported
@@ -116,7 +116,7 @@ def _on_lanes(problem: Problem, given: Sequence[Pred], goal: Pred, fields: LaneF
     if not sides[1][2]:
         return Answer(None, {"why": "the goal has no exact integer meaning"})
     dims = [names.name(f) for f in fields.ids()]
-    facts = names.product_facts()
+    facts = names.product_facts(TRUE)
     session = Session(sorted(names.parameters), problem.operations, problem.seconds)
     texts = [
         set_text(dims, exists, [text, names.formula(lane_bounds(fields)), *facts]) for exists, text, _ in sides

@@ -23,6 +23,7 @@ from warpproof.algebra.constraints import (
     support,
 )
 from warpproof.algebra.positivity import contradicts, prove_le
+from warpproof.algebra.variables import Change, choose_changes
 from warpproof.core import Unsupported
 from warpproof.solve.pieces import (
     FIRST_LOCAL,
@@ -128,6 +129,11 @@ class Linearizer:
         names = {a for p in every for a in p.atoms() if a >= 0 and a not in self.dims}
         parameters = [Poly({(a,): 1}) for a in sorted(names)]
         context, known = self.context(lifted, parameters)
+        for change in self._changes(items, extents, region, context):
+            items = [b.map(change.apply) for b in items]
+            extents = tuple(map(change.apply, extents)) if extents is not None else None
+            region = region.map(change.apply) if region is not None else None
+            context = context.map(change.apply)
         out: list[Linear] = []
         for values in self._small_cases(items):
             fill = plug(values)
@@ -160,6 +166,22 @@ class Linearizer:
         if not (exact and whole.exact()):
             raise Unsupported("integer sets", "a target without an integer meaning")
         return whole, locals_, True
+
+    def _changes(
+        self, items: Sequence[Body], extents: Sequence[Poly] | None, region: Formula | None, context: Formula
+    ) -> list[Change]:
+        """Changes of parameters under which products become monomials, from the inequalities of the context."""
+        polys = [p for b in items for p in b.polys()] + [*(extents or ()), *(region.polys() if region else ())]
+        parts = context.args if context.op == "and" else (context,)
+
+        def fresh(f: Poly) -> int:
+            (atom,) = self.arena.symbol("size", linear_text(self.arena, f)).atoms()
+            return atom
+
+        def usable(a: int) -> bool:
+            return a >= 0 and a not in self.dims and self.arena.atoms[a].kind in ("size", "grid")
+
+        return choose_changes([*polys, *context.polys()], [-g.poly for g in parts if g.op == "le"], fresh, usable)
 
     # ------------------------------------------------------------------ small ranges
     def _small_cases(self, items: list[Body]) -> Iterator[dict[int, Poly]]:
@@ -275,6 +297,16 @@ class Linearizer:
 
         whole = b.formula.map(keep)
         return b if whole.exact() else replace(b, formula=weaken(whole), exact=False)
+
+
+def linear_text(arena: Arena, p: Poly) -> str:
+    """A linear polynomial for people, such as `W - S + 2*pad + 1`."""
+    parts = [
+        f"{'-' if c < 0 else '+'} {'' if abs(c) == 1 and m else abs(c)}{'*' if abs(c) != 1 and m else ''}"
+        f"{arena.atoms[m[0]].name if m else ''}"
+        for m, c in sorted(p.terms.items(), reverse=True) if isinstance(c, int)
+    ]
+    return " ".join(parts).removeprefix("+ ") or "0"
 
 
 def plug(values: dict[int, Poly]) -> Callable[[Poly], Poly]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -76,20 +77,28 @@ class Names:
             case _:
                 raise Unsupported("integer sets", "a predicate without an integer meaning")
 
-    def product_facts(self) -> list[str]:
+    def product_facts(self, context: Formula) -> list[str]:
         """Linear consequences of what is known about the factors of the relaxed products."""
+        low = self._lows(context)
         out: list[str] = []
         for text, m in sorted(self.products.items()):
-            lo, hi = self.arena.bounds(Poly({m: 1}))
-            out += [f"{lo} <= {text}"] * (lo is not None) + [f"{text} <= {hi}"] * (hi is not None)
+            if not all(low.get(a, -1) >= 0 for a in m):
+                continue
+            out.append(f"{math.prod(low[a] for a in m)} <= {text}")
             for k, a in enumerate(m):
-                low = self.arena.ranges.get(a, (None, None))[0]
                 rest = m[:k] + m[k + 1 :]
-                least = self.arena.bounds(Poly({rest: 1}))[0]
-                if low is not None and low >= 0 and least is not None and least >= 0 and (
-                    len(rest) == 1 or "m_" + "_".join(map(str, rest)) in self.products
-                ):
-                    out.append(f"{text} >= {low}*{self.monomial(rest)}")
+                if len(rest) == 1 or "m_" + "_".join(map(str, rest)) in self.products:
+                    out.append(f"{text} >= {low[a]}*{self.monomial(rest)}")
+        return out
+
+    def _lows(self, context: Formula) -> dict[int, int]:
+        """Lower bounds of parameters: their ranges, and comparisons on one of them in the context."""
+        out = {a: r[0] for m in self.products.values() for a in m if (r := self.arena.ranges.get(a)) and r[0] is not None}
+        for g in context.args if context.op == "and" else (context,):
+            unknowns = [m for m in g.poly.terms if m]
+            if g.op == "le" and len(unknowns) == 1 and len(unknowns[0]) == 1 and g.poly.terms[unknowns[0]] == -1:
+                a = unknowns[0][0]
+                out[a] = max(out.get(a, int(g.poly.constant)), int(g.poly.constant))
         return out
 
 

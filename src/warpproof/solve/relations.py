@@ -51,7 +51,7 @@ class Relations:
                 self.names.poly(p)
         target = self.names.formula(linear.target) if linear.target is not None else ""
         context = self.names.formula(linear.context)
-        facts = self.names.product_facts()
+        facts = self.names.product_facts(linear.context)
         self.relaxed = bool(self.names.products)
         self.parameters = sorted(self.names.parameters)
         self.session = Session(self.parameters, operations or problem.operations, problem.seconds)

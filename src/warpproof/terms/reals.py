@@ -88,12 +88,25 @@ class RealArena(PredicateArena):
             case "fold":
                 empty = {"max": MINUS_INF, "min": PLUS_INF}.get(str(data[0]), 0)
                 return args[0].ext | (0 if pred is not None and self.inhabited(pred, data[1]) else empty)
+            case "add":
+                return args[0].ext | args[1].ext
+            case "mul":
+                return self._scaled_extent(args)
             case "sel" | "gather" | "red":
                 return args[0].ext | args[1].ext if op == "sel" else args[0].ext
             case "state":
                 return int(data[2]) if isinstance(data, tuple) and len(data) > 2 else 0
             case _:
                 return 0
+
+    def _scaled_extent(self, args: tuple[Real, ...]) -> int:
+        """A known non-zero factor keeps or flips infinities; other products are demanded finite where they are made."""
+        for k, x in (args, args[::-1]):
+            if k.op == "log2e" or (k.op == "const" and k.data > 0):
+                return x.ext
+            if k.op == "const" and k.data < 0:
+                return (x.ext & MINUS_INF and PLUS_INF) | (x.ext & PLUS_INF and MINUS_INF)
+        return 0
 
     def inhabited(self, domain: Pred, atom: int) -> bool:
         """True when a fold's domain is known to be non-empty."""
@@ -288,6 +301,8 @@ class RealArena(PredicateArena):
             return b
         if a is self.zero or (a.op == "inf" and b.op != "inf"):
             g, a, b = self.negate(g), b, a
+        if g.op == "fcmp" and g.data in ("lt", "le") and {a, b} == set(g.reals):
+            return self.maximum(a, b) if a is g.reals[1] else self.minimum(a, b)
         if b is self.zero and a.op == "sel" and a.args[1] is self.zero and a.pred is not None:
             return self.sel(self.conj((g, a.pred)), a.args[0], b)
         a, b = self.under(a, g, True), self.under(b, g, False)
