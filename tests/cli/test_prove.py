@@ -141,8 +141,8 @@ def test_bad_input_is_a_coded_error(case, change, code: str) -> None:
     json.dumps(answer, allow_nan=False)
 
 
-@pytest.mark.parametrize("field", ["kernel", "params", "sizes", "preconditions", "grid", "block", "dynamic_shared", "sm",
-                                   "launch", "numerics"])
+@pytest.mark.parametrize("field", ["kernel", "params", "sizes", "preconditions", "grid", "block", "dynamic_shared",
+                                   "sm", "launch", "numerics"])
 @pytest.mark.parametrize("value", [None, True, -1, 1e308, 10**400, "", "x" * 5000, [], {}, [None], [[[]]], {"n": {}},
                                    ["n"] * 2000, "n" + "\0", ["\ud800"]], ids=lambda v: repr(v)[:12])
 def test_hostile_fields(case, field: str, value: object) -> None:
@@ -217,7 +217,8 @@ def test_replay_of_what_is_no_counterexample(cli, tmp_path: Path, text: str) -> 
 
 
 @pytest.mark.parametrize("change", [
-    {"sizes": {"n": "5"}}, {"sizes": {"m": 5}}, {"sizes": {"n": 10**30}}, {"inputs": {}}, {"inputs": {"x": {"data": "!"}}},
+    {"sizes": {"n": "5"}}, {"sizes": {"m": 5}}, {"sizes": {"n": 10**30}}, {"inputs": {}},
+    {"inputs": {"x": {"data": "!"}}},
     {"scalars": {"n": {"bits": -1}}}, {"schedule": "chaos"}, {"sparse": True}, {"sparse": True, "ctas": [[0, 0, 0, 0]]},
     {"sparse": True, "ctas": [[9**9, 0, 0]]}, {"sizes": {"n": -5}}, {"sizes": {"n": True}},
 ])

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from trace_values import TraceValues
+from trace_values import Leftover, TraceValues
 
 from warpproof.core import Ledger, element_width
 from warpproof.counterexample.concrete import STORAGE, Call, as_numbers, concrete_launch, sample_call
@@ -66,7 +66,8 @@ def recorded() -> Iterator[dict[tuple[str, str], set[int]]]:
     read, write = Region.read, Region.write
 
     def noted(kind: str, region: Region, slots: np.ndarray, size: int) -> None:
-        log.setdefault((kind, region.name), set()).update(np.asarray(slots).reshape(-1).tolist())
+        first = np.asarray(slots).reshape(-1, 1)
+        log.setdefault((kind, region.name), set()).update((first + np.arange(size)).reshape(-1).tolist())
 
     def reading(self: Region, slots: Any, size: int) -> Any:
         noted("load", self, slots, size)
@@ -115,7 +116,7 @@ def compare(run: Symbolic, sizes: Mapping[str, int], seed: int = 0, schedule: st
     return out
 
 
-def values_of(run: Symbolic, call: Call, cta: tuple[int, ...]) -> TraceValues:
+def values_of(run: Symbolic, call: Call, cta: tuple[int, ...], unknown: int = 0) -> TraceValues:
     """The evaluator of one CTA of a call."""
     arena, atoms = run.proof.arena, {}
     for name, p in run.proof.symbolic.sizes.items():
@@ -128,21 +129,28 @@ def values_of(run: Symbolic, call: Call, cta: tuple[int, ...]) -> TraceValues:
     scalars = {p.name: float(call.real(p.name)) for p in run.launch.params
                if p.kind == "scalar" and not p.is_integer}
     largest = max([1, *call.sizes.values()])
-    return TraceValues(arena, atoms, arrays, scalars, 2 * largest + 80)
+    return TraceValues(arena, atoms, arrays, scalars, 2 * largest + 80, unknown)
 
 
 def _one_cta(run: Symbolic, call: Call, cta: tuple[int, ...], wanted: dict[tuple[str, str], set[int]],
              stores: dict[str, dict[int, list[float]]], out: Comparison) -> None:
     values = values_of(run, call, cta)
+    unknowns = any(a.kind in ("undef", "state") for a in run.proof.arena.atoms)
+    other = values_of(run, call, cta, 1) if unknowns else values
     out.violated += [f"{o.kind} at {run.machine.where(o.instruction)}" for o in values.violated(run.trace)]
     for a in run.trace.accesses:
         index, at = values.elements(a)
+        if unknowns and sorted(map(int, index)) != sorted(map(int, other.elements(a)[0])):
+            raise Leftover(f"an access to {a.buffer} that depends on an undefined value")
         kind = "store" if a.kind == "store" else "load"
         wanted.setdefault((kind, a.buffer), set()).update(int(i) for i in index)
         if kind == "store" and not out.violated:
             assert a.value is not None
             info = run.proof.buffers[a.buffer]
-            number = values.stored(a.value, at, "f" if info.kind in ("f", "bf") else "i")
+            kind_of = "f" if info.kind in ("f", "bf") else "i"
+            number = values.stored(a.value, at, kind_of)
+            if unknowns:
+                number = np.where(number == other.stored(a.value, at, kind_of), number, np.nan)
             table = stores.setdefault(a.buffer, {})
             for i, v in zip(index.tolist(), number.tolist(), strict=True):
                 table.setdefault(int(i), []).append(v)
@@ -154,7 +162,7 @@ def _elements(run: Symbolic, outcome: Any, log: Mapping[tuple[str, str], set[int
     for p in run.launch.buffers:
         for kind in ("load", "store"):
             size = element_width(p.dtype) // 8
-            seen = _touched(log.get((kind, p.name), set()), size)
+            seen = {o // size for o in log.get((kind, p.name), set())}
             said = wanted.get((kind, p.name), set())
             if out.findings & {"out-of-bounds", "write-to-input"}:  # such accesses do not happen in the run
                 count = outcome.buffers[p.name].size // size if outcome.buffers[p.name].writable or kind == "load" else 0
@@ -162,10 +170,6 @@ def _elements(run: Symbolic, outcome: Any, log: Mapping[tuple[str, str], set[int
             if seen != said:
                 out.wrong.append(f"{kind}s of {p.name}: only the trace {sorted(said - seen)[:5]}, "
                                  f"only the run {sorted(seen - said)[:5]}")
-
-
-def _touched(offsets: set[int], size: int) -> set[int]:
-    return {o // size for o in offsets}
 
 
 def _values(run: Symbolic, name: str, values: Mapping[int, list[float]], outcome: Any, out: Comparison) -> None:

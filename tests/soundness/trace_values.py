@@ -48,11 +48,13 @@ class Points:
 class TraceValues:
     """Values of one arena's terms. `atoms` gives sizes and block indices, `arrays` the inputs, `scalars` the floats.
 
-    `limit` bounds every enumeration: no loop or fold may have a value in its domain from `limit` on.
+    `limit` bounds every enumeration: no loop or fold may have a value in its domain from `limit` on. Loop-carried and
+    undefined integers get arbitrary values, others for another `unknown`.
     """
 
     def __init__(self, arena: Arena, atoms: Mapping[int, int], arrays: Mapping[str, np.ndarray],
-                 scalars: Mapping[str, float], limit: int) -> None:
+                 scalars: Mapping[str, float], limit: int, unknown: int = 0) -> None:
+        self.unknown = unknown
         self.arena, self.given, self.arrays, self.scalars, self.limit = arena, atoms, arrays, scalars, limit
         self._memo: dict[tuple[int, int], tuple[Points, np.ndarray]] = {}
 
@@ -98,6 +100,8 @@ class TraceValues:
                 array = self.arrays[atom.name].reshape(-1)
                 k = self.poly(atom.args[0], at)
                 return array[np.clip(k, 0, len(array) - 1).astype(np.int64)].astype(np.int64)
+            case "undef" | "state":  # anything, in every lane
+                return (at.lane * 7919 + ident * 104729 + self.unknown * 1299709) % 1000003 - 500001
             case _:
                 raise Leftover(f"{atom.kind} {atom.name}")
 

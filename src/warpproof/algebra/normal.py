@@ -101,6 +101,8 @@ class Normaliser:
         g, a, b = x.pred, x.args[0], x.args[1]
         if g is None:
             raise Unsupported("normal form", "a choice without a condition")
+        if x.ext:
+            return self.forms.atom(x)  # ∞ is not a term of a sum
         if g.op == "fcmp" and g.data in ("lt", "le"):
             p, q = (self.canonical(r) for r in g.reals)
             ca, cb = self.canonical(a), self.canonical(b)

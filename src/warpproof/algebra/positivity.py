@@ -118,6 +118,7 @@ def _check_case(c: Certificate, case: LaneCase, lanes: IntVector) -> bool:
         if not change.valid({a for p in system.every_poly() for a in p.atoms()}):
             return False
         system = system.changed(change.apply)
+    system.add_signs()
     return refutes(system, case.tree)
 
 
@@ -173,12 +174,14 @@ def refutation(
     system: System, steps: Steps, focus: frozenset[int] = frozenset()
 ) -> tuple[tuple[Change, ...], Tree] | None:
     """Changes of unknowns and a refutation of the changed system; raises `OutOfSteps`."""
+    system = system.copy()
     numbers = count(_FIRST_CHANGE, -1)
     changes = choose_changes(
         system.every_poly(), system.inequalities(), lambda f: next(numbers), lambda a: True
     )
     for change in changes:
         system = system.changed(change.apply)
+    system.add_signs()
     tree = _staged(system, steps, focus)
     return None if tree is None else (tuple(changes), tree)
 
@@ -314,6 +317,7 @@ def contradicts(arena: Arena, goal: Poly, formulas: Iterable[Formula], budget: i
         return False
     for change in found[0]:
         out = out.changed(change.apply)
+    out.add_signs()
     return refutes(out, found[1])
 
 

@@ -90,6 +90,15 @@ class System:
         out.cases = [tuple(f.map(rewrite) for f in options) for options in self.cases]
         return out
 
+    def add_signs(self) -> None:
+        """Add x ≥ 0 for every fact x − k ≥ 0 with k > 0: products with x have fewer terms than those with x − k."""
+        for p, e in list(zip(self.polys, self.equal)):
+            unknowns = [m for m in p.terms if m]
+            if not e and len(unknowns) == 1 and len(unknowns[0]) == 1 and p.terms[unknowns[0]] == 1:
+                k = p.constant
+                if isinstance(k, int) and k < 0:
+                    self.fact(p - k)
+
     def assume(self, f: Formula) -> None:
         """Add what the formula says; unknown parts say nothing."""
         match f.op:

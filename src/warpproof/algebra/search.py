@@ -17,7 +17,7 @@ from warpproof.terms import Monomial, Poly
 Label = tuple[tuple[int, ...], Monomial]
 _BATCH: Final = 8
 _MAX_PRODUCTS: Final = 400
-_MAX_DEGREE: Final = 4
+_MAX_DEGREE: Final = 6
 _TERMS: Final = 100  # terms of polynomials that cost one step
 
 
@@ -125,14 +125,14 @@ class Search:
         return sorted(out)
 
     def _lower_bounds(self) -> dict[int, int]:
-        """For each unknown x the fact x − k ≥ 0 with the largest k ≥ 0."""
+        """For each unknown x the fact x − k ≥ 0 with the least k ≥ 0."""
         best: dict[int, tuple[int, int]] = {}
         for i, p in enumerate(self.system.polys):
             unknowns = [m for m in p.terms if m]
             k = p.terms.get((), 0)
             if len(unknowns) == 1 and len(unknowns[0]) == 1 and p.terms[unknowns[0]] == 1 and not self.system.equal[i]:
                 x = unknowns[0][0]
-                if isinstance(k, int) and k <= 0 and (x not in best or best[x][0] > k):
+                if isinstance(k, int) and k <= 0 and (x not in best or best[x][0] < k):
                     best[x] = (k, i)
         return {x: i for x, (_, i) in best.items()}
 

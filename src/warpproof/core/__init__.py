@@ -7,6 +7,7 @@ from warpproof.core.numerals import FLOAT_FORMATS, INTEGER_WIDTHS, FloatFormat, 
 from warpproof.core.verdict import PROPERTIES, Reason, Verdict, worst
 
 __all__ = [
-    "FLOAT_FORMATS", "INTEGER_WIDTHS", "PROPERTIES", "Assumption", "Claim", "FloatFormat", "InputError", "Ledger", "Reason",
-    "Span", "Status", "Unsupported", "Verdict", "WarpproofError", "element_width", "number", "ulp", "ulps_apart", "worst",
+    "FLOAT_FORMATS", "INTEGER_WIDTHS", "PROPERTIES", "Assumption", "Claim", "FloatFormat", "InputError", "Ledger",
+    "Reason", "Span", "Status", "Unsupported", "Verdict", "WarpproofError", "element_width", "number", "ulp",
+    "ulps_apart", "worst",
 ]

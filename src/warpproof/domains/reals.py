@@ -158,10 +158,7 @@ class Reals:
 
     def _operation(self, op: str, xs: list[Real]) -> Real:
         a = self.arena
-        if op not in ("min", "max"):
-            for x in xs:
-                if x.ext and not (op == "neg" and x.op == "inf"):
-                    self.context.require_real("finite", x)
+        self._demand_defined(op, xs)
         match op:
             case "add":
                 return self.scaling.add(*xs)

@@ -95,6 +95,7 @@ class OutputChecker:
             if spread is theirs:
                 return False
             again = Rewriter(self.arena, self.matcher, self.facts, spread)
+            self.rewriters.append((path, again))
             return self.normal.equal(again.rewrite(mine, path), spread, path, self.facts.implied)
         except Unsupported:
             return False

@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any, Final, Protocol
 
 from warpproof.algebra import Sign, Signs
-from warpproof.core import Claim, Ledger, Reason, Status, Unsupported
+from warpproof.core import Claim, Ledger, Reason, Status, Unsupported, element_width
 from warpproof.domains import ScalarType
 from warpproof.domains.values import Float, Int, Value
 from warpproof.equivalence.outputs import Output, OutputChecker
@@ -95,6 +96,10 @@ class Proof:
                                         f"{len(self.launch.params)}")
         out: dict[str, Value] = {}
         for formal, given in zip(self.kernel.params, self.launch.params, strict=True):
+            wanted = 8 if given.kind.startswith("ptr") else element_width(given.dtype) // 8
+            if formal.size != wanted:
+                raise Unsupported("launch", f"the parameter {given.name!r} has {wanted} bytes in the launch, but "
+                                            f"{formal.size} in the kernel")
             if given.kind == "ptr_null":
                 out[formal.name] = Int(64, const(0))
             elif given.is_buffer:
@@ -106,6 +111,17 @@ class Proof:
                 out[formal.name] = Float(ty.kind, ty.width, self.symbolic.scalars[given.name])
         return out
 
+    def _check_block(self) -> None:
+        """A launch that contradicts the kernel's .reqntid or .maxntid fails (PTX ISA 11.4), so it proves nothing."""
+        block, limits = self.symbolic.block, self.kernel.directives
+        threads = block[0] * block[1] * block[2]
+        if "reqntid" in limits and tuple(limits["reqntid"]) != tuple(block):
+            raise Unsupported("launch", f"block {block}, but the kernel requires {limits['reqntid']}")
+        if "maxntid" in limits and threads > prod(limits["maxntid"]):
+            raise Unsupported("launch", f"block {block} has more threads than .maxntid {limits['maxntid']} admits")
+        if threads > 1024 or block[2] > 64:
+            raise Unsupported("launch", f"no device admits the block {block}")
+
     def _shared_bytes(self) -> int:
         extra = self.arena.bounds(self.symbolic.dynamic_shared)
         if self.symbolic.dynamic_shared.as_int() is None:
@@ -116,6 +132,7 @@ class Proof:
     def attempt(self, outputs: Mapping[str, ReferenceArray]) -> Outcome:
         """Claims on every property; what stops the run is one open claim."""
         out = self.outcome
+        self._check_block()
         setup = Setup(self.symbolic.grid, self.symbolic.block, self._arguments(), self.buffers, self._shared_bytes(),
                       self.facts.base)
         machine = SymbolicMachine(self.kernel, self.arena, setup, out.ledger, self.facts, self.deadline)
@@ -186,21 +203,28 @@ class Proof:
             return found
 
         return RealConditions(self.arena, self.facts, Signs(self.arena, signs), rewrite, canonical,
-                              frozenset(self._divisors(checker)), self.outcome.ledger)
+                              tuple(self._divisors(checker)), self.outcome.ledger)
 
-    def _divisors(self, checker: OutputChecker) -> set[Real]:
-        """The canonical divisors of the reference at the coordinates that were compared."""
-        out: set[Real] = set()
-        seen: set[int] = set()
-        stack = [r.reference for _, r in checker.rewriters]
+    def _divisors(self, checker: OutputChecker) -> list[tuple[Pred, Real]]:
+        """The canonical divisors of the reference at the coordinates that were compared, and where it divides by them.
+
+        A choice divides on one side only, and a fold that may be empty perhaps never.
+        """
+        out: list[tuple[Pred, Real]] = []
+        seen: set[tuple[int, int]] = set()
+        stack = [(r.reference, self.arena.true) for _, r in checker.rewriters]
         while stack:
-            x = stack.pop()
-            if x.id in seen:
+            x, where = stack.pop()
+            if (x.id, where.id) in seen:
                 continue
-            seen.add(x.id)
+            seen.add((x.id, where.id))
             if x.op == "div":
-                out.add(checker.normal.canonical(x.args[1]))
-            stack.extend(x.args)
+                out.append((where, checker.normal.canonical(x.args[1])))
+            if x.op == "sel" and x.pred is not None:
+                stack.append((x.args[0], self.arena.conj((where, x.pred))))
+                stack.append((x.args[1], self.arena.conj((where, self.arena.negate(x.pred)))))
+            elif x.op != "fold" or (x.pred is not None and self.arena.inhabited(x.pred, x.data[1])):
+                stack.extend((y, where) for y in x.args)
         return out
 
 

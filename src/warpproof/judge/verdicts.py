@@ -1,25 +1,33 @@
 """Verdicts from claims. This module alone makes PROVED, and only from claims that were all shown.
 
-A property is PROVED when it has claims and all are shown, and every condition of the run is shown as well; equivalence
-only together with memory, races and barriers. A broken claim is not a refutation: only a replayed run refutes.
+A property is PROVED when it has claims and all are shown, and every condition of the run is shown as well, and so are
+the properties it rests on. A broken claim is not a refutation: only a replayed run refutes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from warpproof.core import Claim, Reason, Status, Verdict
 from warpproof.judge.result import REQUIRED, Evidence, PropertyResult
 
-_SAFETY = ("memory", "races", "barriers")
+# In the order of decision. The trace is one schedule: barriers order accesses only if all threads reach them; what is
+# read (addresses, initialisation) is the trace's only without races; outputs are right only if all of this holds.
+_RESTS_ON: Final[dict[str, tuple[str, ...]]] = {
+    "barriers": (), "races": ("barriers",), "memory": ("barriers", "races"),
+    "equivalence": ("barriers", "races", "memory"),
+}
 
 
-def judge(claims: Sequence[Claim], scope: str, refuted: Mapping[str, str] | None = None) -> dict[str, PropertyResult | None]:
+def judge(
+    claims: Sequence[Claim], scope: str, refuted: Mapping[str, str] | None = None,
+) -> dict[str, PropertyResult | None]:
     """The verdict on every property. `refuted` maps properties that a replayed run contradicts to what it showed."""
     refuted = refuted or {}
     conditions = [c for c in claims if c.property not in REQUIRED]  # what is not about one property concerns all
     out: dict[str, PropertyResult | None] = {}
-    for name in (*_SAFETY, "equivalence"):
+    for name in _RESTS_ON:
         own = [c for c in claims if c.property == name]
         if name in refuted:
             out[name] = PropertyResult(Verdict.REFUTED, None, refuted[name], "", _evidence(own))
@@ -29,7 +37,8 @@ def judge(claims: Sequence[Claim], scope: str, refuted: Mapping[str, str] | None
 
 
 def _decide(
-    name: str, own: Sequence[Claim], conditions: Sequence[Claim], others: Mapping[str, PropertyResult | None], scope: str
+    name: str, own: Sequence[Claim], conditions: Sequence[Claim], others: Mapping[str, PropertyResult | None],
+    scope: str,
 ) -> PropertyResult:
     pending = [c for c in (*own, *conditions) if c.status is not Status.SHOWN]
     if pending or not own:
@@ -37,11 +46,10 @@ def _decide(
         if worst is None:
             return PropertyResult(Verdict.INCONCLUSIVE, Reason.UNPROVED, "nothing was established", scope)
         return PropertyResult(Verdict.INCONCLUSIVE, worst.reason, _detail(worst, len(pending)), scope, _evidence(own))
-    if name == "equivalence":
-        held = [n for n in _SAFETY if (r := others.get(n)) is None or r.verdict is not Verdict.PROVED]
-        if held:
-            return PropertyResult(Verdict.INCONCLUSIVE, Reason.GATED, f"values agree, but not without {', '.join(held)}",
-                                  scope, _evidence(own))
+    held = [n for n in _RESTS_ON[name] if (r := others.get(n)) is None or r.verdict is not Verdict.PROVED]
+    if held:
+        detail = f"nothing against it, but it rests on {', '.join(held)}"
+        return PropertyResult(Verdict.INCONCLUSIVE, Reason.GATED, detail, scope, _evidence(own))
     return PropertyResult(Verdict.PROVED, None, "", scope, _evidence((*own, *conditions)))
 
 

@@ -111,8 +111,6 @@ class Answers:
         match name:
             case "%laneid":
                 return Int(32, const(lanes % 32))
-            case "%warpid":
-                return Int(32, const(lanes // 32))
             case "WARP_SZ":
                 return Int(32, const(32))
         if name.startswith("%lanemask_"):
@@ -217,10 +215,14 @@ class Answers:
             case "param":
                 values = [self._parameter(name, offset + i * size, ty) for i in range(n)]
             case "global":
+                info = self.machine.setup.buffers.get(name)
+                if "nc" in effect.cache and info is not None and info.writable:
+                    raise Unsupported("ld.global.nc", f"{name} may be written, and the non-coherent cache may be old")
                 values = self._global_load(name, offset, ty, n)
             case "shared":
                 values = self.shared_load(offset, ty, n)
             case "local":
+                self._local_slot(offset, ScalarType(ty.kind, ty.width * n))
                 values = [self._local_load(offset + i * size, ty) for i in range(n)]
             case _:
                 raise Unsupported(f"ld.{space}", "no symbolic meaning yet")
@@ -348,6 +350,7 @@ class Answers:
                 for i, value in enumerate(values):
                     self.shared_store(offset + i * (ty.width // 8), ty.width // 8, value)
             case "local":
+                self._local_slot(offset, ScalarType(ty.kind, ty.width * len(values)))
                 for i, value in enumerate(values):
                     self._local_store(offset + i * (ty.width // 8), ty, value)
             case _:
@@ -469,7 +472,7 @@ class Answers:
         m = self.machine
         ident: Any = effect.id
         number = m.dom.integers.poly(ident).as_int()
-        if effect.kind != "sync" or number is None:
+        if effect.kind != "sync" or number is None or not 0 <= number < 16:
             raise Unsupported(f"barrier.{effect.kind}", "only full CTA barriers are modelled yet")
         if effect.count is not None:
             count: Any = effect.count

@@ -10,9 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from warpproof.algebra import Form, Normaliser
+from warpproof.algebra import Form, Scaling
 from warpproof.core import Unsupported
 from warpproof.terms import Arena, Pred, Real
+
+
+Below = tuple[frozenset[Real], frozenset[Real]]
+"""Two sets of operands, the maximum of the first at most that of the second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +32,9 @@ class Maximum:
 class Gauge:
     """Applies the rule within one loop; `states` are the loop's unknowns."""
 
-    def __init__(self, arena: Arena, normal: Normaliser, states: frozenset[int], maxima: list[Maximum]) -> None:
-        self.arena, self.normal, self.states, self.maxima = arena, normal, states, maxima
+    def __init__(self, arena: Arena, scaling: Scaling, states: frozenset[int], maxima: list[Maximum]) -> None:
+        self.arena, self.scaling, self.normal, self.states, self.maxima = (
+            arena, scaling, scaling.normal, states, maxima)
 
     def close(self, x: Real, state: Real, entry: Real, var: int, domain: Pred) -> Real | None:
         """The value after the loop of the register with update `x`, or None."""
@@ -92,9 +97,13 @@ class Gauge:
         """S₀ = r₀·2^(c·m₀); 0 stays 0 even where the maximum starts at −∞."""
         if entry is self.arena.zero:
             return entry
-        if m.entry.ext:
+        a = self.arena
+        if not m.entry.ext:
+            return a.mul(entry, a.unary("ex2", a.mul(c, m.entry)))
+        scale, y = self.scaling.split(entry)
+        if y is None or self.normal.canonical(y) is not self.normal.canonical(a.neg(a.mul(c, m.entry))):
             return None
-        return self.arena.mul(entry, self.arena.unary("ex2", self.arena.mul(c, m.entry)))
+        return scale if vanishes_with(scale, m.entry) else None
 
     # ------------------------------------------------------------------ guards
     def _settled(self, form: Form) -> Form:
@@ -106,25 +115,34 @@ class Gauge:
         return self._joined(out)
 
     def _under(self, g: Pred, e: int) -> int:
-        """An exponent in which max(p, q) is q where p < q is known, and p where q ≤ p is."""
-        for p in self.arena.conjuncts(g):
-            if p.op != "fcmp" or p.data not in ("lt", "le"):
+        """An exponent with maxima reduced by the comparisons known under g: what is below another operand drops out."""
+        below = [
+            (self._operands(p.reals[0]), self._operands(p.reals[1])) for p in self.arena.conjuncts(g)
+            if p.op == "fcmp" and p.data in ("lt", "le")
+        ]
+        moved: Form = {}
+        for key, c in self.normal.forms.exponents[e].items():
+            top = next((y for y, k in key[1] if y.op == "max" and k == 1), None)
+            if top is None or not below:
+                moved = _sum(moved, {key: c})
                 continue
-            low, high = (self.normal.canonical(r) for r in p.reals)
-            top = self.normal.canonical(self.arena.maximum(low, high))
-            if top.op != "max":
-                continue
-            moved: Form = {}
-            for key, c in self.normal.forms.exponents[e].items():
-                power = next((k for y, k in key[1] if y is top), 0)
-                if power != 1:
-                    moved = _sum(moved, {key: c})
-                    continue
-                rest = tuple((y, k) for y, k in key[1] if y is not top)
-                product = self.normal.forms.mul({(key[0], rest, key[2]): c}, self.normal.form(high))
-                moved = _sum(moved, product)
-            e = self.normal.forms.exponent(moved)
-        return e
+            rest = tuple((y, k) for y, k in key[1] if y is not top)
+            reduced = self.normal.form(self._reduced(top, below))
+            moved = _sum(moved, self.normal.forms.mul({(key[0], rest, key[2]): c}, reduced))
+        return self.normal.forms.exponent(moved)
+
+    def _operands(self, x: Real) -> frozenset[Real]:
+        return frozenset(self.arena.flatten(self.normal.canonical(x), "max"))
+
+    def _reduced(self, top: Real, below: list[Below]) -> Real:
+        """A maximum without the operands that the comparisons put below others of it."""
+        for _ in below:
+            below = [(low, _undominated(high, below)) for low, high in below]
+        parts = sorted(_undominated(frozenset(self.arena.flatten(top, "max")), below), key=lambda y: y.id)
+        out = parts[0]
+        for y in parts[1:]:
+            out = self.arena.maximum(out, y)
+        return out
 
     def _joined(self, form: Form) -> Form:
         """[g]·t + [¬g]·t = t."""
@@ -136,6 +154,59 @@ class Gauge:
                     merged = self.arena.conj(q for q in self.arena.conjuncts(g) if q is not p)
                     return self._joined(_sum(rest, {(merged, factors, e): c}))
         return form
+
+
+def _undominated(operands: frozenset[Real], below: list[Below]) -> frozenset[Real]:
+    """A without the operands in P − Q, where max(P) ≤ max(Q) and Q ⊆ A; the maximum is the same."""
+    changed = True
+    while changed:
+        changed = False
+        for low, high in below:
+            if high <= operands and operands & (low - high):
+                operands, changed = operands - (low - high), True
+    return operands
+
+
+def vanishes_with(scale: Real, maximum: Real) -> bool:
+    """True when the scale is a choice that is 0 exactly where the maximum is −∞."""
+    return (
+        scale.op == "sel" and maximum.op == "sel" and scale.pred is maximum.pred
+        and scale.args[1].op == "const" and scale.args[1].data == 0
+        and maximum.args[1].op == "inf" and maximum.args[1].data == -1 and not maximum.args[0].ext
+    )
+
+
+def joined_pair(
+    scaling: Scaling, g: Pred, sides: tuple[Real, Real], maxima: tuple[Real, Real, Real],
+) -> Real | None:
+    """A rescaled sum after a join: sel(g, S₁, S₂)·2^(−c·m) for sides Sₖ·2^(−c·mₖ) and the joined maximum m.
+
+    `maxima` are m₁, m₂ and m; a side that is 0 fits any maximum. None when the sides are not of this form.
+    """
+    a, normal = scaling.arena, scaling.normal
+    parts: list[tuple[Real, Real | None]] = [
+        (x, None) if x is a.zero else scaling.split(x) for x in sides
+    ]
+    found = next(((y, m) for (_, y), m in zip(parts, maxima, strict=False) if y is not None), None)
+    if found is None:
+        return None
+    try:
+        items = list(normal.form(found[0]).items())
+        top = normal.canonical(found[1])
+        if len(items) != 1:
+            return None
+        (h, factors, e), c = items[0]
+        if e or not any(y is top and k == 1 for y, k in factors):
+            return None
+        factor = normal.term({(h, tuple((y, k) for y, k in factors if y is not top), 0): c})
+        for (s, y), m in zip(parts, maxima, strict=False):
+            if s is a.zero and y is None:
+                continue
+            if y is None or normal.canonical(y) is not normal.canonical(a.mul(factor, m)):
+                return None
+    except Unsupported:
+        return None
+    return a.mul(a.sel(g, parts[0][0], parts[1][0]), a.unary("ex2", normal.canonical(a.mul(factor, maxima[2]))))
 
 
 def _sum(a: Form, b: Form) -> Form:

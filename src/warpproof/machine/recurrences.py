@@ -144,7 +144,7 @@ class Closer:
             after = self._fold(new, state.node, entry.node, domain) if new.op == "max" else None
             if after is not None:
                 maxima.append(Maximum(state.node, new, after, entry.node))
-        self.gauge = Gauge(self.arena, self.machine.dom.scaling.normal, self.states, maxima)
+        self.gauge = Gauge(self.arena, self.machine.dom.scaling, self.states, maxima)
 
     def _recurrence(self, name: str, value: Any, state: Any, v0: Any, domain: Pred) -> Any:
         if isinstance(value, Float) and isinstance(state, Float) and isinstance(v0, Float):

@@ -13,11 +13,12 @@ from contextlib import ExitStack
 from typing import Any, Final, Protocol
 
 from warpproof.core import Ledger, Unsupported
-from warpproof.domains.base import Effect
+from warpproof.domains.base import Effect, ScalarType
 from warpproof.domains.reals import Reals
-from warpproof.domains.values import Undef
+from warpproof.domains.values import Float, Int, Undef
 from warpproof.machine.answers import Answers
 from warpproof.machine.flow import Graph, control_flow
+from warpproof.machine.gauge import joined_pair
 from warpproof.machine.loops import LoopSolver
 from warpproof.machine.operands import Decoded, decode, step
 from warpproof.machine.path import Path
@@ -324,7 +325,33 @@ class SymbolicMachine:
             if y is None:
                 continue
             out[name] = x if x is y else self.merge(guard, x, y)
+        self._keep_pairs(guard, a, b, out)
         return out
+
+    def _keep_pairs(self, guard: Pred, a: dict[str, Any], b: dict[str, Any], out: dict[str, Any]) -> None:
+        """Rescaled sums keep the form S·2^(−c·m) with their joined maximum m."""
+        names = [
+            n for n, v in out.items() if isinstance(v, Float) and v.node.folds and a.get(n) is not b.get(n)
+        ]
+        sums = [n for n in names if any(_exponential(side[n]) for side in (a, b))]
+        for name in sums:
+            x, y = self._node(a[name]), self._node(b[name])
+            for top in names:
+                m = out[top].node
+                first, second = self._node(a[top]), self._node(b[top])
+                if top == name or m.op not in ("sel", "max") or None in (x, y, first, second):
+                    continue
+                pair = joined_pair(self.dom.scaling, guard, (x, y), (first, second, m))  # type: ignore[arg-type]
+                if pair is not None:
+                    out[name] = Float(out[name].kind, out[name].width, pair)
+                    break
+
+    def _node(self, v: Any) -> Real | None:
+        """The real value of a float register; 0 and −∞ are also written as bits."""
+        if isinstance(v, Float):
+            return v.node
+        bits = v.poly.as_int() if isinstance(v, Int) and v.width == 32 else None
+        return self.dom.real(v, ScalarType("f", 32)) if bits is not None else None
 
     def merge(self, guard: Pred, x: Any, y: Any) -> Any:
         """x where the guard holds, else y; values that cannot be joined are undefined."""
@@ -358,3 +385,8 @@ def _has_narrow_shared(kernel: Kernel) -> bool:
             if not ins.modifiers[-1].endswith("64"):
                 return True
     return False
+
+
+def _exponential(v: Any) -> bool:
+    """True for a product with an exponential factor."""
+    return isinstance(v, Float) and v.node.op == "mul" and any(y.op == "ex2" for y in v.node.args)

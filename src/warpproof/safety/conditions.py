@@ -29,8 +29,8 @@ _MINUS, _PLUS = -1, 1
 class RealConditions:
     """Decides conditions on reals; `rewrite` gives a term in the reference's own folds, which show their signs.
 
-    `divisors` are the canonical divisors of the reference: where the kernel divides by the same term, the reference is
-    undefined too.
+    `divisors` are the canonical divisors of the reference, each with where it divides by it: where the kernel divides by
+    the same term, the reference is undefined too.
     """
 
     arena: Arena
@@ -38,7 +38,7 @@ class RealConditions:
     signs: Signs
     rewrite: Rewrite
     canonical: Callable[[Real], Real]
-    divisors: frozenset[Real]
+    divisors: tuple[tuple[Pred, Real], ...]
     ledger: Ledger
 
     def holds(self, kind: str, node: Real, path: Pred) -> str:
@@ -46,13 +46,17 @@ class RealConditions:
         for x in (node, *self.rewrite(node, path)):
             if self._holds(kind, x, path):
                 return "sign analysis"
-            if kind == "nonzero" and self.canonical(x) in self.divisors:
+            if kind == "nonzero" and self._divided(self.canonical(x), path):
                 self.ledger.use(
                     "reference-defined", "where the kernel divides by zero, so does the reference",
                     "the reference is only meaningful where it is defined",
                 )
                 return "same divisor as the reference"
         return ""
+
+    def _divided(self, x: Real, path: Pred) -> bool:
+        """The reference divides by x wherever the path holds."""
+        return any(y is x and self.facts.implied(path, where) for where, y in self.divisors)
 
     def _holds(self, kind: str, x: Real, path: Pred) -> bool:
         if x.poisoned:

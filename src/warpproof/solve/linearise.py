@@ -43,6 +43,7 @@ FIRST_OUTPUT: Final = -3000
 FIRST_CONTEXT: Final = -1500  # apart from the existentials of bodies: both occur in one proof
 SMALL: Final = 8
 MAX_CASES: Final = 16
+_LARGE: Final = 1 << 15  # a context that asks for less leaves out upper bounds from here on
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -115,7 +116,7 @@ class Linearizer:
         rename = {a: FIRST_CONTEXT - k for k, a in enumerate(definitions)}
         whole = conjunction((*given, *definitions.values())).map(lambda p: rename_atoms(p, rename))
         names = {a for p in (*whole.polys(), *parameters) for a in p.atoms() if a >= 0} | lifted
-        known = conjunction((weaken(whole), ranges(self.arena, sorted(names), light=self._light)))
+        known = conjunction((weaken(whole), ranges(self.arena, sorted(names), below=_LARGE if self._light else None)))
         if self._light:
             known = _connected(known, {a for p in parameters for a in p.atoms()} | lifted)
         return known, exact and whole.exact()
@@ -350,7 +351,7 @@ def _large_bound(f: Formula) -> bool:
     if f.op != "le" or len(f.poly.terms) != 2:
         return False
     slopes = [c for m, c in f.poly.terms.items() if m]
-    return len(slopes) == 1 and slopes[0] == 1 and int(f.poly.constant) <= -(1 << 15)
+    return len(slopes) == 1 and slopes[0] == 1 and int(f.poly.constant) <= -_LARGE
 
 
 def _box(extents: tuple[Poly, ...]) -> Iterator[Formula]:

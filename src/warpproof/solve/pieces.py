@@ -32,8 +32,7 @@ FIRST_COPY: Final = -50
 FIRST_STRIDE: Final = -80
 FIRST_LOCAL: Final = -100
 MAX_PARTS: Final = 32
-_LARGEST: Final = (1 << 31) - 1
-_HUGE: Final = {"size": 1 << 15, "grid": 1 << 15, "block": (1 << 16) - 1}
+EMPTY: Final[frozenset[int]] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -99,17 +98,31 @@ def lane_bounds(fields: LaneFields) -> Formula:
     return conjunction(parts)
 
 
-def ranges(arena: Arena, atoms: Iterable[int], *, light: bool = False) -> Formula:
-    """The known ranges of some atoms; `light` leaves out the upper ends that only say how large a register is."""
+def ranges(arena: Arena, atoms: Iterable[int], *, below: int | None = None, open_: frozenset[int] = EMPTY) -> Formula:
+    """The known ranges of some atoms, without the upper ends that are ≥ `below` or of atoms in `open_`."""
     parts: list[Formula] = []
     for a in atoms:
         lo, hi = arena.ranges.get(a, (None, None))
         x = Poly({(a,): 1})
         if lo is not None:
             parts.append(at_most(lo - x))
-        if hi is not None and not (light and hi >= _HUGE.get(arena.atoms[a].kind, _LARGEST)):
+        if hi is not None and a not in open_ and (below is None or hi < below):
             parts.append(at_most(x - hi))
     return conjunction(parts)
+
+
+def implied_tops(arena: Arena, facts: Sequence[Pred], dims: Iterable[int]) -> frozenset[int]:
+    """The dimensions whose upper range end follows from one fact and the ranges of parameters (bx < gx ≤ 2^31 − 1)."""
+    all_dims, out = set(dims), set()
+    for f in (g for p in facts for g in arena.conjuncts(p) if g.op == "le"):
+        for d in all_dims & f.data.atoms():
+            slope, rest = f.data.split(d)
+            k, top, known = slope.as_int(), arena.bounds(-rest)[1], arena.ranges.get(d, (None, None))[1]
+            if k is None or k <= 0 or top is None or known is None or top // k > known:
+                continue
+            if not set(support(arena, (rest,))) & all_dims:
+                out.add(d)
+    return frozenset(out)
 
 
 def bodies(
@@ -122,6 +135,7 @@ def bodies(
     other constraints or the limits of the launch imply are left out: they cost isl more than all else.
     """
     out: list[Body] = []
+    tops = implied_tops(arena, facts, {d for p in pieces for d in (*p.loops, *p.blocks)}) if light else EMPTY
     for number, piece in enumerate(pieces):
         weight = np.broadcast_to(np.asarray(piece.weight, dtype=np.int64), (arena.lanes,))
         for w in np.unique(weight):
@@ -129,13 +143,13 @@ def bodies(
                 raise Unsupported("piece", "a negative weight")
             if w:
                 lanes = np.flatnonzero(weight == w)
-                out.extend(_bodies(arena, facts, piece, lanes, int(w), number, lifted, light))
+                out.extend(_bodies(arena, facts, piece, lanes, int(w), number, lifted, light, tops))
     return out
 
 
 def _bodies(
     arena: Arena, facts: Sequence[Pred], piece: Piece, lanes: IntVector, weight: int, number: int,
-    lifted: frozenset[int], light: bool,
+    lifted: frozenset[int], light: bool, tops: frozenset[int],
 ) -> list[Body]:
     dims = (*piece.loops, *piece.blocks)
     own = [f for f in facts if not f.uniform or set(support(arena, (), (f,))) & set(dims)]
@@ -149,7 +163,7 @@ def _bodies(
         identity = Poly({(): np.arange(arena.lanes, dtype=np.int64)}) if arena.lanes > 1 else Poly({})
         found = vectors([*piece.index, *polys_of(formulas), *polys_of(definitions.values()), identity])
         for fields in affine_parts(found, part):
-            body = _body(arena, piece, fields, conjunction(formulas), definitions, identity, number, light)
+            body = _body(arena, piece, fields, conjunction(formulas), definitions, identity, number, tops)
             out.append(replace(body, weight=weight, exact=body.exact and exact))
     return out
 
@@ -201,7 +215,7 @@ def affine_parts(found: list[IntVector], lanes: IntVector) -> list[LaneFields]:
 
 def _body(
     arena: Arena, piece: Piece, fields: LaneFields, guard: Formula, definitions: dict[int, Formula], identity: Poly,
-    number: int, light: bool,
+    number: int, tops: frozenset[int],
 ) -> Body:
     dims = (*piece.loops, *piece.blocks)
     rename: dict[int, int] = {a: FIRST_LOCAL - k for k, a in enumerate(definitions)}
@@ -214,7 +228,7 @@ def _body(
             raise Unsupported("integer sets", "a lane-dependent value that is not affine in lane fields")
         return rename_atoms(q, rename)
 
-    domain = conjunction((lane_bounds(fields), ranges(arena, dims, light=light)))
+    domain = conjunction((lane_bounds(fields), ranges(arena, dims, open_=tops)))
     parts = (guard, domain, *definitions.values(), ranges(arena, unknown))
     whole = conjunction(f.map(rewrite) for f in parts)
     return Body(

@@ -93,7 +93,8 @@ class Names:
 
     def _lows(self, context: Formula) -> dict[int, int]:
         """Lower bounds of parameters: their ranges, and comparisons on one of them in the context."""
-        out = {a: r[0] for m in self.products.values() for a in m if (r := self.arena.ranges.get(a)) and r[0] is not None}
+        factors = {a for m in self.products.values() for a in m}
+        out = {a: r[0] for a in sorted(factors) if (r := self.arena.ranges.get(a)) and r[0] is not None}
         for g in context.args if context.op == "and" else (context,):
             unknowns = [m for m in g.poly.terms if m]
             if g.op == "le" and len(unknowns) == 1 and len(unknowns[0]) == 1 and g.poly.terms[unknowns[0]] == -1:
