@@ -23,6 +23,7 @@ FAULTS: Final = frozenset({
 })
 SIZES: Final = (1, 2, 3, 4, 5, 8, 15, 16, 17, 31, 32, 33, 37, 64, 65, 100, 127, 128, 129, 200, 255, 256, 257, 300, 513,
                 700, 1025)
+LONG: Final = (513, 769, 1000, 1024, 1025, 1500, 2047, 2500, 4099)  # loops unrolled by four run their body from here on
 CLOSE: Final = {"f64": 1e-9, "f32": 2e-4, "f16": 2e-2, "bf16": 5e-2}
 MAX_ELEMENTS: Final = 60_000
 MAX_THREADS: Final = 1 << 16
@@ -77,8 +78,10 @@ def _sizes(launch: Launch, rng: np.random.Generator) -> Iterator[dict[str, int]]
         if i < launch.examples:
             sizes = launch.example(i)
         else:
-            top = len(SIZES) if i % 3 else 12
+            top = (12, len(SIZES), 5)[i % 3]
             sizes = {n: int(rng.choice(SIZES[:top])) for n in launch.sizes}
+            if i % 3 == 2 and sizes:
+                sizes[str(rng.choice(list(sizes)))] = int(rng.choice(LONG))
         if tuple(sizes.values()) not in seen and _small(launch, sizes):
             seen.add(tuple(sizes.values()))
             yield sizes

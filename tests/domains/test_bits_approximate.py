@@ -7,8 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from warpproof.domains import Bits
-from warpproof.domains.base import FloatMode
+from warpproof.domains import Bits, FloatMode
 from warpproof.isa import scalar
 
 INF, NAN = math.inf, math.nan

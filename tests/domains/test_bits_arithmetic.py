@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from warpproof.domains import Bits
-from warpproof.domains.base import FloatMode
+from warpproof.domains import Bits, FloatMode
 from warpproof.isa import scalar
 
 FORMATS = ("f16", "bf16", "f32", "f64")

@@ -9,8 +9,7 @@ import float_oracle as oracle
 import numpy as np
 import pytest
 
-from warpproof.domains import Bits
-from warpproof.domains.base import FloatMode
+from warpproof.domains import Bits, FloatMode
 from warpproof.isa import scalar
 
 FORMATS = ("f16", "bf16", "f32", "f64")

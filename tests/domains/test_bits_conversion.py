@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from warpproof.domains import Bits
-from warpproof.domains.base import FloatMode
+from warpproof.domains import Bits, FloatMode
 from warpproof.isa import scalar
 
 INTEGERS = ("u8", "s8", "u16", "s16", "u32", "s32", "u64", "s64")

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from warpproof.domains import Bits
-from warpproof.domains.base import (
+from warpproof.domains import (
     ActiveMask,
     AsyncCopy,
     AsyncGroup,
     Atomic,
     Barrier,
+    Bits,
     Carry,
     Cvta,
     Effect,

@@ -6,7 +6,7 @@ import pytest
 from instances import instruction, reg
 
 from warpproof.core import InputError, Unsupported
-from warpproof.domains.base import FloatMode
+from warpproof.domains import FloatMode
 from warpproof.isa import scalar
 from warpproof.ptx import syntax
 from warpproof.semantics import Slot, bind

@@ -9,9 +9,7 @@ import pytest
 from instances import instances
 
 from warpproof.core import Unsupported
-from warpproof.domains import Bits
-from warpproof.domains.reals import Reals
-from warpproof.domains.values import Int
+from warpproof.domains import Bits, Int, Reals
 from warpproof.ptx import syntax
 from warpproof.semantics import Bound, Slot, bind, table
 from warpproof.terms import Arena, Pred, Real, const

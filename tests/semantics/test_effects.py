@@ -8,7 +8,7 @@ from instances import instruction, reg
 from rule_runner import LANES, Runner
 
 from warpproof.core import Unsupported
-from warpproof.domains.base import (
+from warpproof.domains import (
     AsyncCopy,
     AsyncGroup,
     Atomic,

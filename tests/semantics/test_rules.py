@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from instances import instruction, reg
 from rule_runner import compute
 
-from warpproof.domains import Bits
-from warpproof.domains.base import Carry
+from warpproof.domains import Bits, Carry
 from warpproof.isa import scalar
 from warpproof.ptx import syntax
 from warpproof.semantics import bind, execute

@@ -9,8 +9,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from brute_force import admitted, answer, points, target
-from kernels import CASES, Case, block, idof, loop, size, vec
 
+from kernels import CASES, Case, block, idof, loop, size, vec
 from warpproof import solve
 from warpproof.solve import Answer, Box, Piece, Problem, Region
 from warpproof.terms import Arena, const

@@ -8,8 +8,8 @@ import numpy as np
 from brute_force import answer, points, target
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from kernels import block, idof, loop, vec
 
+from kernels import block, idof, loop, vec
 from warpproof import solve
 from warpproof.solve import Box, Piece, Problem
 from warpproof.terms import Arena, Poly, Pred, const

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kernels import idof, size, vec
 
+from kernels import idof, size, vec
 from warpproof.algebra.evaluation import evaluate, satisfies
 from warpproof.solve import Problem, SmtWorker, ask, entails, implies, refute_le, sample
 from warpproof.terms import Arena, Poly, const

@@ -184,6 +184,42 @@ SMALL: dict[str, Small] = {
     "defined first by a predicated instruction": Small(f"""{NOF} setp.gt.s32 %p1, %n, 3; @%p1 mov.u32 %r1, 5;
         mov.u32 %r2, 0; L: add.s32 %r1, %r1, 1; add.s32 %r2, %r2, 1; setp.lt.s32 %p2, %r2, %n; @%p2 bra L;
         @!%p1 mov.u32 %r1, 77;""", most=512, least=1, undefined=True),
+    "a stage counter": Small(f"""{NOF} mov.u32 %r2, 0; {shared('%r8', '%t')} sub.s32 %r9, 63, %t; {shared('%r10', '%r9')}
+        L: and.b32 %r4, %r2, 1; shl.b32 %r4, %r4, 8; add.s32 %r5, %r8, %r4; shl.b32 %r3, %r2, 6; add.s32 %r3, %r3, %t;
+        {ldx('%f2', '%r3')} st.shared.f32 [%r5], %f2; bar.sync 0; add.s32 %r6, %r10, %r4; ld.shared.f32 %f3, [%r6];
+        add.f32 %f1, %f1, %f3; add.s32 %r2, %r2, 1; mul.lo.s32 %r1, %r2, 3; setp.lt.s32 %p2, %r2, %n; @%p2 bra L;
+        mad.lo.s32 %r1, %r2, 100, %r1;""", least=1, most=60, sizes=(1, 2, 3, 4, 7)),
+    "three stages": Small(f"""{NOF} mov.u32 %r2, 0; mov.u32 %r4, 0; {shared('%r8', '%t')} sub.s32 %r9, 63, %t;
+        {shared('%r10', '%r9')} L: shl.b32 %r11, %r4, 8; add.s32 %r5, %r8, %r11; shl.b32 %r3, %r2, 6; add.s32 %r3, %r3, %t;
+        {ldx('%f2', '%r3')} st.shared.f32 [%r5], %f2; bar.sync 0; add.s32 %r6, %r10, %r11; ld.shared.f32 %f3, [%r6];
+        add.f32 %f1, %f1, %f3; add.s32 %r2, %r2, 1; add.s32 %r4, %r4, 1; setp.eq.s32 %p3, %r4, 3; selp.u32 %r4, 0, %r4, %p3;
+        setp.lt.s32 %p2, %r2, %n; @%p2 bra L; mad.lo.s32 %r1, %r2, 100, %r4;""", least=1, most=60, sizes=(1, 2, 3, 4, 7)),
+    "a prefetched register": Small(f"""{NOF} {NONE} mov.u32 %r2, 0; {ldx('%f5', '%t')}
+        L: mov.f32 %f4, %f5; add.s32 %r2, %r2, 1; shl.b32 %r3, %r2, 6; add.s32 %r3, %r3, %t; setp.lt.s32 %p2, %r2, %n;
+        mul.wide.s32 %d1, %r3, 4; add.s64 %d2, %x, %d1; @%p2 ld.global.f32 %f5, [%d2]; fma.rn.f32 %f1, %f4, %f4, %f1;
+        @%p2 bra L; add.f32 %f1, %f1, %f5; mov.u32 %r1, %r3;""", least=1, most=60, sizes=(1, 2, 5)),
+    "a prefetched register that starts otherwise": Small(f"""{NOF} {NONE} mov.u32 %r2, 0; mov.f32 %f5, 0f40A00000;
+        mov.u32 %r5, 1000; L: mov.f32 %f4, %f5; add.s32 %r1, %r1, %r5; add.s32 %r2, %r2, 1; shl.b32 %r3, %r2, 6; add.s32 %r3, %r3, %t;
+        {ldx('%f5', '%r3')} mul.lo.s32 %r5, %r2, %n; fma.rn.f32 %f1, %f4, %f4, %f1; setp.lt.s32 %p2, %r2, %n;
+        @%p2 bra L; add.f32 %f1, %f1, %f5; mov.u32 %r1, %r5;""", least=1, most=60, sizes=(1, 2, 5)),
+    "a tile carried in shared memory": Small(f"""{NOF} {NONE} mov.u32 %r2, 0; {shared('%r4', '%t')} sub.s32 %r5, 63, %t;
+        {shared('%r6', '%r5')} {ldx('%f2', '%t')} st.shared.f32 [%r4], %f2; bar.sync 0;
+        L: ld.shared.f32 %f3, [%r6]; add.f32 %f1, %f1, %f3; bar.sync 0; add.s32 %r2, %r2, 1; shl.b32 %r3, %r2, 6;
+        add.s32 %r3, %r3, %t; {ldx('%f2', '%r3')} st.shared.f32 [%r4], %f2; bar.sync 0; setp.lt.s32 %p2, %r2, %n;
+        @%p2 bra L; ld.shared.f32 %f3, [%r6]; mul.f32 %f3, %f3, 0f41200000; add.f32 %f1, %f1, %f3;""", least=1, most=60,
+                                             sizes=(1, 2, 5)),
+    "a tile carried in shared memory by other lanes": Small(f"""{NOF} {NONE} mov.u32 %r2, 0; {shared('%r4', '%t')}
+        sub.s32 %r5, 63, %t; {shared('%r6', '%r5')} {ldx('%f2', '%t')} st.shared.f32 [%r4], %f2; bar.sync 0;
+        L: ld.shared.f32 %f3, [%r4]; add.f32 %f1, %f1, %f3; bar.sync 0; add.s32 %r2, %r2, 1; shl.b32 %r3, %r2, 6;
+        add.s32 %r3, %r3, %t; {ldx('%f2', '%r3')} st.shared.f32 [%r6], %f2; bar.sync 0; setp.lt.s32 %p2, %r2, %n;
+        @%p2 bra L; ld.shared.f32 %f3, [%r6]; mul.f32 %f3, %f3, 0f41200000; add.f32 %f1, %f1, %f3;""", least=1, most=60,
+                                                            sizes=(1, 2, 5), undefined=True),
+    "a counter that steps only when the loop goes on": Small(f"""{NOF} mov.u32 %r2, 0; mov.u32 %r1, 7;
+        L: add.s32 %r2, %r2, 1; setp.lt.s32 %p2, %r2, %n; @%p2 add.s32 %r1, %r1, 3; @%p2 bra L;""", least=1, most=200),
+    "an online sum": Small(f"""{NONE} mov.f32 %f3, 0fFF800000; {NOF} mov.u32 %r2, 0;
+        L: add.s32 %r3, %r2, %t; {ldx('%f2', '%r3')} max.f32 %f4, %f3, %f2; sub.f32 %f5, %f3, %f4; ex2.approx.f32 %f5, %f5;
+        sub.f32 %f6, %f2, %f4; ex2.approx.f32 %f6, %f6; fma.rn.f32 %f1, %f1, %f5, %f6; mov.f32 %f3, %f4; add.s32 %r2, %r2, 1;
+        setp.lt.s32 %p2, %r2, %n; @%p2 bra L;""", least=1, most=200, sizes=(1, 2, 5)),
     "lanes leave an unrolled loop at different times": Small(f"""mov.u32 %r1, 0; {NOF} mov.u32 %r2, %t;
         L: {ldx('%f2', '%r2')} add.f32 %f1, %f1, %f2; add.s32 %r1, %r1, 1; add.s32 %r2, %r2, 13; setp.lt.s32 %p2, %r2, 70;
         @%p2 bra L;""", sizes=(1,)),
@@ -270,7 +306,7 @@ SMALL: dict[str, Small] = {
         add.s32 %r4, %n, 0x7FFFFFF0; sub.s32 %r4, %r4, 0x7FFFFFF0; add.s32 %r1, %r1, %r4;""", sizes=(1, 9, 70)),
     "wrap-around of an index": Small(f"""mul.lo.s32 %r2, %n, 0x00400000; shr.s32 %r3, %r2, 22; add.s32 %r3, %r3, %t;
         {ldx('%f1', '%r3')} mov.u32 %r1, %r3;""", sizes=(1, 9), flagged=(600,)),
-    "sixty-four bits": Small(f"""mad.wide.s32 %d3, %t, 4, %x; add.s64 %d3, %d3, 400; cvt.s64.s32 %d4, %n; shl.b64 %d4, %d4, 2;
+    "sixty-four bits": Small("""mad.wide.s32 %d3, %t, 4, %x; add.s64 %d3, %d3, 400; cvt.s64.s32 %d4, %n; shl.b64 %d4, %d4, 2;
         add.s64 %d5, %d3, %d4; ld.global.f32 %f1, [%d5+-396]; cvt.u64.u32 %d6, %g; mul.lo.s64 %d7, %d6, 3000000007;
         shr.u64 %d8, %d7, 20; cvt.u32.u64 %r1, %d8; sub.s64 %d9, %d4, %d6; cvt.u32.u64 %r2, %d9; add.s32 %r1, %r1, %r2;
         min.s64 %d10, %d4, %d6; cvt.u32.u64 %r3, %d10; add.s32 %r1, %r1, %r3;"""),
@@ -295,8 +331,8 @@ SMALL: dict[str, Small] = {
         ld.global.v4.f32 {{%f2, %f3, %f4, %f5}}, [%d4]; fma.rn.f32 %f1, %f2, %f3, %f4; sub.f32 %f1, %f1, %f5; {NONE}
         shl.b32 %r3, %g, 1; mul.wide.s32 %d5, %r3, 4; add.s64 %d6, %y, %d5; st.global.v2.f32 [%d6+2048], {{%f1, %f5}};
         add.s64 %d7, %w, %d5; st.global.v2.u32 [%d7], {{%r2, %n}};""", tail=False),
-    "packed loads": Small(f"""shl.b32 %r2, %t, 1; mul.wide.s32 %d3, %r2, 4; add.s64 %d4, %x, %d3; ld.global.b64 %d5, [%d4];
-        mov.b64 {{%r3, %r4}}, %d5; mov.b32 %f2, %r3; mov.b32 %f3, %r4; sub.f32 %f1, %f2, %f3; mov.u32 %r1, 0;"""),
+    "packed loads": Small("""shl.b32 %r2, %t, 1; mul.wide.s32 %d3, %r2, 4; add.s64 %d4, %x, %d3; ld.global.b64 %d5, [%d4];
+        mov.b64 {%r3, %r4}, %d5; mov.b32 %f2, %r3; mov.b32 %f3, %r4; sub.f32 %f1, %f2, %f3; mov.u32 %r1, 0;"""),
     "local memory": Small(f"""{X} mov.u64 %d3, depot; st.local.f32 [%d3], %f2; st.local.u32 [%d3+4], %n; add.f32 %f3, %f2, %f2;
         setp.lt.s32 %p1, %g, %n; @%p1 st.local.f32 [%d3], %f3; ld.local.f32 %f1, [%d3]; ld.local.u32 %r1, [%d3+4];"""),
     "read back what was stored": Small(f"""{X} mul.wide.s32 %d1, %g, 4; add.s64 %d3, %y, %d1; add.f32 %f3, %f2, %f2;

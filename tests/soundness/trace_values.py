@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from warpproof.domains.values import Choice, Float, Int, Pack, Undef, Value
-from warpproof.machine.trace import Access, Obligation, Trace
+from warpproof.domains import Choice, Float, Int, Pack, Undef, Value
+from warpproof.machine import Access, Obligation, Trace
 from warpproof.terms import Arena, Poly, Pred, Real
 
 LN2 = float(np.log(2.0))
@@ -226,7 +226,7 @@ class TraceValues:
             if not len(inside):
                 continue
             found = here.at(inside)
-            if first == -2 and (found.env[atom] == -2).any() or first + STRIDE > self.limit:
+            if (first == -2 and (found.env[atom] == -2).any()) or first + STRIDE > self.limit:
                 raise Leftover("a domain without end")
             yield source[inside], found
 
@@ -283,9 +283,12 @@ class TraceValues:
         if o.claim is not None:
             return bool(self.pred(o.claim, at).all())
         assert o.node is not None
+        if o.node.op == "pair":
+            a, b = (self.real(y, at) for y in o.node.args)
+            return not (np.isinf(a) & np.isinf(b) & (a != b)).any()
         v = self.real(o.node, at)
         with np.errstate(invalid="ignore"):
-            return bool({"finite": np.isfinite(v), "nonzero": v != 0, "positive": v > 0, "nonnegative": v >= 0}[o.kind].all())
+            return bool({"finite": np.isfinite(v), "below infinity": ~(v == np.inf), "nonzero": v != 0, "positive": v > 0, "nonnegative": v >= 0}[o.kind].all())
 
 
 def _magnitude(v: np.ndarray) -> int:

@@ -1,10 +1,34 @@
 """Decision procedures on terms: normal forms over the reals, signs, and integer positivity with certificates."""
 
+from warpproof.algebra.constraints import (
+    DERIVED,
+    FALSE,
+    TRUE,
+    Formula,
+    at_most,
+    conjunction,
+    definition,
+    disjunction,
+    formula,
+    lane_classes,
+    monotone_trip,
+    negation,
+    pred_polys,
+    split_lanes,
+    support,
+)
 from warpproof.algebra.evaluation import Undefined, evaluate, satisfies
 from warpproof.algebra.forms import Form, Forms
+from warpproof.algebra.lane_fields import FIRST_FIELD, LaneFields, distinct_lanes, lane_fields, vectors
 from warpproof.algebra.normal import Normaliser
-from warpproof.algebra.positivity import Certificate, check, prove_le
+from warpproof.algebra.positivity import Certificate, check, contradicts, prove_le
 from warpproof.algebra.scaling import Scaling
 from warpproof.algebra.signs import Sign, Signs
+from warpproof.algebra.variables import Change, choose_changes
 
-__all__ = ["Certificate", "Form", "Forms", "Normaliser", "Scaling", "Sign", "Signs", "Undefined", "check", "evaluate", "prove_le", "satisfies"]
+__all__ = [
+    "DERIVED", "FALSE", "FIRST_FIELD", "TRUE", "Certificate", "Change", "Form", "Forms", "Formula", "LaneFields",
+    "Normaliser", "Scaling", "Sign", "Signs", "Undefined", "at_most", "check", "choose_changes", "conjunction",
+    "contradicts", "definition", "disjunction", "distinct_lanes", "evaluate", "formula", "lane_classes", "lane_fields",
+    "monotone_trip", "negation", "pred_polys", "prove_le", "satisfies", "split_lanes", "support", "vectors",
+]

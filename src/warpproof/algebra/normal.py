@@ -10,14 +10,19 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Final
 
+import numpy as np
+
 from warpproof.algebra.forms import Factors, Form, Forms, add, total
 from warpproof.core import Unsupported
-from warpproof.terms import Arena, Poly, Pred, Real
+from warpproof.terms import Arena, IntVector, Poly, Pred, Real, const
 
 Implied = Callable[[Pred, Pred], bool]
 """(hypothesis, claim): True when the claim follows."""
 
 _SPLITS: Final = 10
+_FEW: Final = 64
+_SHORT: Final = 8
+"""Cross-lane reductions of at most this many lanes are written out."""
 
 
 class Normaliser:
@@ -28,6 +33,7 @@ class Normaliser:
         self.forms = Forms(arena)
         self._memo: dict[int, Form] = {}
         self._canonical: dict[int, Real] = {}
+        self._rows: dict[tuple[int, int, int], bool] = {}
 
     # ------------------------------------------------------------------ term to form
     def form(self, x: Real) -> Form:
@@ -56,8 +62,14 @@ class Normaliser:
                 return self._exponential(x)
             case "fold":
                 return self._fold(x)
-            case "gather" if x.args[0].op in ("add", "mul", "ex2", "div") and not x.poisoned:
+            case "gather" if not x.args[0].folds:
+                return self.form(self.arena.permute(x.args[0], self.arena.permutation(x)))
+            case "gather" if x.args[0].op in ("add", "mul", "ex2", "div", "sel") and not x.poisoned:
                 return self.form(self._pushed(x))
+            case "red" if x.data[2] <= _SHORT and not x.args[0].folds:
+                return self._short_reduction(x)
+            case "red" if x.data[0] == "add":
+                return self._reduction(x)
             case "load" | "symbol" | "state" | "log2e" | "inf" | "poison" | "gather" | "red" | "cell":
                 return F.atom(x)
             case "max" | "min":
@@ -65,11 +77,24 @@ class Normaliser:
             case _:
                 return F.atom(self.arena.real(x.op, tuple(self.canonical(a) for a in x.args), x.data, x.pred))
 
+    def _short_reduction(self, x: Real) -> Form:
+        """A reduction of a few lanes, operand by operand."""
+        a = self.arena
+        operands = [a.permute(x.args[0], np.ascontiguousarray(column)) for column in a.matrix(x).T]
+        if x.data[0] == "add":
+            return total(self.form(y) for y in operands)
+        out = operands[0]
+        for y in operands[1:]:
+            out = a.real(x.data[0], (out, y))
+        return self._extremal(out) if out.op == x.data[0] else self.form(out)
+
     def _pushed(self, x: Real) -> Real:
         """A lane permutation moved inside arithmetic, down to reductions and choices."""
         a, y = self.arena, x.args[0]
         lanes = a.permutation(x)
         args = tuple(a.permute(z, lanes, lazy=True) for z in y.args)
+        if y.op == "sel":
+            return a.sel(a.permutation_map(lanes).pred(y.pred), *args)
         if y.op == "div":
             return a.div(*args)
         return a.unary("ex2", args[0]) if y.op == "ex2" else a.combine(y.op, *args)
@@ -116,7 +141,13 @@ class Normaliser:
         if y.op == "sel" and y.pred is not None:
             a, b = (self.form(self.arena.unary("ex2", z)) for z in y.args)
             return add(self.forms.guarded(y.pred, a), self.forms.guarded(self.arena.negate(y.pred), b))
+        above = self._above_infinity(y)
+        if above is not None:
+            return self.forms.guarded(above[0], self.form(self.arena.unary("ex2", above[1])))
         e = self.form(y)
+        masked = self._masked(e)
+        if masked is not None:
+            return masked
         if any(g.op != "true" or x2 for (g, _, x2) in e):
             return self.forms.atom(self.arena.unary("ex2", self.canonical(y)))
         one = (self.arena.true, (), 0)
@@ -128,6 +159,76 @@ class Normaliser:
         scale = Fraction(2) ** whole
         return {(self.arena.true, (), self.forms.exponent(rest)): scale}
 
+    def _above_infinity(self, y: Real) -> tuple[Pred, Real] | None:
+        """(p, z) when y is z where p and −∞ elsewhere: a choice inside a sum, or scaled by a positive factor. No
+        operand is +∞ then, by the obligation on ∞ − ∞."""
+        a = self.arena
+        match y.op:
+            case "sel" if y.pred is not None and y.args[1] is a.minus_inf:
+                return y.pred, y.args[0]
+            case "sel" if y.pred is not None and y.args[0] is a.minus_inf:
+                return a.negate(y.pred), y.args[1]
+            case "add" | "mul" if y.ext:
+                for x, other in (y.args, y.args[::-1]):
+                    if y.op == "mul" and not (other.op == "log2e" or (other.op == "const" and other.data > 0)):
+                        continue
+                    found = self._above_infinity(x)
+                    if found is not None:
+                        return found[0], a.combine(y.op, found[1], other)
+        return None
+
+    def _masked(self, e: Form) -> Form | None:
+        """2^(c·sel(g, a, −∞) + …) = [g]·2^(c·a + …) for c > 0."""
+        for (g, factors, e2), c in e.items():
+            hole = next((y for y, k in factors if k == 1 and y.op == "sel" and y.args[1] is self.arena.minus_inf), None)
+            others = [y for y, _ in factors if y is not hole]
+            if hole is None or hole.pred is None or c <= 0 or any(y.op != "log2e" for y in others):
+                continue
+            rest = tuple((y, k) for y, k in factors if y is not hole)
+            inner = self.forms.mul({(g, rest, e2): c}, self.form(hole.args[0]))
+            left = {key: v for key, v in e.items() if key != (g, factors, e2)}
+            whole = self.term(add(left, inner))
+            return self.forms.guarded(hole.pred, self.form(self.arena.unary("ex2", whole)))
+        return None
+
+    def _reduction(self, x: Real) -> Form:
+        """A sum over lanes, factors that are the same in all its lanes taken out."""
+        a = self.arena
+        out: Form = {}
+        matrix = a.matrix(x)
+        first = np.ascontiguousarray(matrix[:, 0])
+        for (g, factors, e), c in self.form(x.args[0]).items():
+            outside = tuple((y, k) for y, k in factors if self._constant(y, matrix))
+            inside = tuple((y, k) for y, k in factors if (y, k) not in outside)
+            e_out: Form = {}
+            e_in: Form = {}
+            for key, k in self.forms.exponents[e].items():
+                same = key[0].op == "true" and all(self._constant(y, matrix) for y, _ in key[1])
+                (e_out if same else e_in)[key] = k
+            inner = self.term({(g, inside, self.forms.exponent(e_in)): Fraction(1)})
+            if not outside and not e_out and len(self.form(x.args[0])) == 1 and c == 1:
+                return self.forms.atom(x)
+            moved = self.term({(a.true, outside, self.forms.exponent(e_out)): c})
+            factor = a.permute(moved, first, lazy=True)
+            out = add(out, self._reduced(self.forms.mul(self.form(factor), self._summed(inner, matrix))))
+        return out
+
+    def _summed(self, inner: Real, matrix: IntVector) -> Form:
+        """The sum over lanes of one summand."""
+        y = self.arena.reduction("add", inner, matrix)
+        return self.forms.atom(y) if y.op == "red" else self.form(y)
+
+    def _constant(self, y: Real, matrix: IntVector) -> bool:
+        """True when y is the same in all lanes of every row."""
+        if y.uniform:
+            return True
+        key = (y.id, matrix.shape[1], hash(matrix.tobytes()))
+        if key not in self._rows:
+            columns = (np.ascontiguousarray(matrix[:, q]) for q in range(matrix.shape[1]))
+            first = self.arena.permute(y, np.ascontiguousarray(matrix[:, 0]), lazy=True)
+            self._rows[key] = all(self.arena.permute(y, q, lazy=True) is first for q in columns)
+        return self._rows[key]
+
     def _extremal(self, x: Real) -> Form:
         parts = sorted({self.canonical(y) for y in self.arena.flatten(x, x.op)}, key=lambda y: y.id)
         out = parts[0]
@@ -138,6 +239,9 @@ class Normaliser:
     def _fold(self, x: Real) -> Form:
         op, b = x.data
         body = x.args[0]
+        spelled = self._spelled_out(x) if op == "add" else None
+        if spelled is not None:
+            return spelled
         if op != "add":
             return self.forms.atom(self.arena.fold(op, b, x.pred, self.canonical(body)))  # type: ignore[arg-type]
         out: Form = {}
@@ -151,6 +255,20 @@ class Normaliser:
             inner = self.term({(g_in, inside, e_in): Fraction(1)})
             out = add(out, {(g_out, self._with_factor(outside, self._sum(b, x.pred, inner)), e_out): c})  # type: ignore[arg-type]
         return out
+
+    def _spelled_out(self, x: Real) -> Form | None:
+        """A sum over a few known indices, summand by summand."""
+        count = self._count(x.data[1], x.pred) if x.pred is not None else None
+        n = count.as_int() if count is not None else None
+        if n is None or n > _FEW:
+            return None
+        _, fresh, domain, body = self.arena.open(x)
+        low = next((p.data.constant for p in self.arena.conjuncts(domain)
+                    if p.op == "le" and p.data.split(fresh)[0].as_int() == -1), None)
+        low = self.arena.ranges.get(fresh, (None, None))[0] if low is None else low
+        if not isinstance(low, int):
+            return None
+        return total(self.form(self.arena.substitute(body, {fresh: const(low + k)})) for k in range(n))
 
     def _sum(self, b: int, domain: Pred, inner: Real) -> Real:
         """Σ over the domain of `inner`; a constant summand over an interval counts its elements."""
@@ -212,7 +330,8 @@ class Normaliser:
 
     def _reduced(self, form: Form) -> Form:
         """Powers of roots reduced: √a² = a, 1/√a = √a/a; sums with positive power expanded."""
-        if not any((x.op == "sqrt" and k not in (0, 1)) or (x.op == "add" and k > 0) for key in form for x, k in key[1]):
+        powers = [f for key in form for f in key[1]]
+        if not any((x.op == "sqrt" and k not in (0, 1)) or (x.op == "add" and k > 0) for x, k in powers):
             return form
         out: Form = {}
         for (g, factors, e), c in form.items():

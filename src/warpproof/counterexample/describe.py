@@ -11,7 +11,7 @@ import numpy as np
 
 from warpproof.core import InputError, Span, element_width
 from warpproof.counterexample.concrete import MAX_ELEMENTS, STORAGE, Array, Call, Difference, concrete_launch
-from warpproof.machine import Access, Finding
+from warpproof.machine import Event, Finding
 from warpproof.reference import Launch, Param
 
 _CODE: Final = "CLI600"
@@ -107,7 +107,7 @@ def _bits(value: Array, dtype: str) -> str:
     return f"0x{int.from_bytes(_little(value).tobytes(), 'little'):0{element_width(dtype) // 4}x}"
 
 
-def _access(at: Access, kind: str, address: str, ptx: str, file: str, sources: Mapping[str, str]) -> dict[str, Any]:
+def _access(at: Event, kind: str, address: str, ptx: str, file: str, sources: Mapping[str, str]) -> dict[str, Any]:
     out: dict[str, Any] = {"kind": kind, "address": address, "cta": list(at.cta), "thread": list(at.thread)}
     if at.span is not None:
         out["ptx"] = _quote(at.span, ptx, file)

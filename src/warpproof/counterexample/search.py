@@ -28,8 +28,7 @@ from warpproof.counterexample.concrete import (
     sample_call,
     sparse_launch,
 )
-from warpproof.domains.directed import DIRECTIONS
-from warpproof.domains.formats import exact_value
+from warpproof.domains import DIRECTIONS, exact_value
 from warpproof.machine import ConcreteLaunch, Finding, Outcome, emulate
 from warpproof.ptx import FloatImmediate, Kernel, Vector
 from warpproof.reference import Launch

@@ -1,6 +1,49 @@
 """The value domains an instruction's meaning can be read in: exact bits, real terms."""
 
-from warpproof.domains.base import FloatMode, ScalarType
+from warpproof.domains.base import (
+    ActiveMask,
+    AsyncCopy,
+    AsyncGroup,
+    Atomic,
+    Barrier,
+    Carry,
+    Comparison,
+    Cvta,
+    Domain,
+    Effect,
+    Elect,
+    Fence,
+    FloatMode,
+    FloatOp,
+    GridDependency,
+    IntOp,
+    Load,
+    Match,
+    MatrixLoad,
+    MatrixMultiply,
+    MatrixStore,
+    Opaque,
+    P,
+    Redux,
+    ScalarType,
+    Shuffle,
+    SpaceTest,
+    Special,
+    Store,
+    V,
+    Vote,
+    WarpSync,
+)
 from warpproof.domains.bits import Bits
+from warpproof.domains.directed import DIRECTIONS, DirectedBits
+from warpproof.domains.formats import exact_value
+from warpproof.domains.reals import Reals
+from warpproof.domains.values import Choice, Float, Int, Pack, Undef, Value
 
-__all__ = ["Bits", "FloatMode", "ScalarType"]
+__all__ = [
+    "DIRECTIONS", "ActiveMask", "AsyncCopy", "AsyncGroup", "Atomic", "Barrier", "Bits", "Carry", "Choice", "Comparison",
+    "Cvta", "DirectedBits", "Domain", "Effect", "Elect", "Fence", "Float", "FloatMode", "FloatOp", "GridDependency",
+    "Int", "IntOp", "Load", "Match", "MatrixLoad", "MatrixMultiply", "MatrixStore", "Opaque", "P", "Pack", "Reals",
+    "Redux", "ScalarType", "Shuffle", "SpaceTest", "Special", "Store", "Undef", "V", "Value", "Vote", "WarpSync",
+    "exact_value",
+]

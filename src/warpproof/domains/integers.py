@@ -277,7 +277,7 @@ class Integers:
     def _insert(self, args: tuple[Value, ...], width: int) -> Poly:
         """The low `length` bits of the first operand put at `pos` of the second."""
         pos, length = (self.poly(a).as_int() for a in args[2:])
-        if pos is None or length is None or not (0 <= pos and 0 < length and pos + length <= width):
+        if pos is None or length is None or not (pos >= 0 and length > 0 and pos + length <= width):
             raise Unsupported(f"bfi.b{width}", "a field that is symbolic or leaves the register")
         a, b = self.poly(args[0]), self.poly(args[1])
         low = self.arena.mod(b, const(1 << pos))
@@ -325,9 +325,8 @@ class Integers:
             keys = a.terms.keys() | b.terms.keys()
             picked = {m: coefficient(np.where(mask, a.terms.get(m, 0), b.terms.get(m, 0))) for m in keys}
             return Poly({m: c for m, c in picked.items() if not (isinstance(c, int) and c == 0)})
-        if p.op in ("eq", "ne") and isinstance(p.data, Poly):
-            if _multiple(a - b, p.data):
-                return b if p.op == "eq" else a
+        if p.op in ("eq", "ne") and isinstance(p.data, Poly) and _multiple(a - b, p.data):
+            return b if p.op == "eq" else a
         common = Poly({m: c for m, c in a.terms.items() if m in b.terms and Poly({m: c}) == Poly({m: b.terms[m]})})
         return common + self.arena.derived("phi", (a - common, b - common), p)
 

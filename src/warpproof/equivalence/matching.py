@@ -15,8 +15,7 @@ import numpy as np
 from warpproof.algebra import Form, Normaliser
 from warpproof.core import Unsupported
 from warpproof.equivalence.pieces import Part, Splitter, crosses_lanes
-from warpproof.solve import Answer, Piece, Problem, Region, covers, exactly_once, within
-from warpproof.solve.facts import Facts
+from warpproof.solve import Answer, Facts, Piece, Problem, Region, covers, exactly_once, within
 from warpproof.terms import Arena, IntVector, Poly, Pred, Real, TermMap, divide_monomial
 
 
@@ -195,7 +194,9 @@ class Matcher:
     def _alike(self, pieces: list[Piece], opened: Opened) -> bool:
         """Every lane asks the same question, its path apart."""
         return opened.domain.uniform and all(
-            len({_count(p, t) for t in range(self.arena.lanes)}) == 1 and all(g.uniform for g in p.guards) and all(self.arena.poly_uniform(q) for q in p.index) for p in pieces
+            len({_count(p, t) for t in range(self.arena.lanes)}) == 1 and all(g.uniform for g in p.guards)
+            and all(self.arena.poly_uniform(q) for q in p.index)
+            for p in pieces
         )
 
     def _at_first(self, pieces: list[Piece]) -> list[Piece]:
@@ -217,8 +218,8 @@ class Matcher:
                       _at_lane(p, a.lanes, int(lane)))
                 for p in pieces
             ]
-            key = (tuple((p.guards, tuple(q.key for q in p.index), _count(p, int(lane))) for p in moved), here.pred(opened.domain).id,
-                   here.pred(plain).id)
+            asked = tuple((p.guards, tuple(q.key for q in p.index), _count(p, int(lane))) for p in moved)
+            key = (asked, here.pred(opened.domain).id, here.pred(plain).id)
             if key in seen:
                 continue
             seen.add(key)
@@ -297,7 +298,8 @@ class Matcher:
         if answer.holds:
             self.log.append({"fold": opened.op, **answer.evidence})
             return True
-        self.why = f"the kernel's {opened.op} does not run over the reference's index set: {answer.witness or answer.evidence.get('why', '')}"
+        found = answer.witness or answer.evidence.get("why", "")
+        self.why = f"the kernel's {opened.op} does not run over the reference's index set: {found}"
         return False
 
 

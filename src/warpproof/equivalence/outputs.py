@@ -11,13 +11,11 @@ from dataclasses import dataclass
 
 from warpproof.algebra import Normaliser
 from warpproof.core import Claim, Reason, Status, Unsupported
-from warpproof.domains import ScalarType
-from warpproof.domains.reals import Reals
+from warpproof.domains import Reals, ScalarType
 from warpproof.equivalence.matching import Matcher
 from warpproof.equivalence.rewriting import Rewriter
-from warpproof.machine.trace import Access
-from warpproof.solve import Box, Piece, Problem, covers
-from warpproof.solve.facts import Facts
+from warpproof.machine import Access
+from warpproof.solve import Box, Facts, Piece, Problem, covers
 from warpproof.terms import Arena, Poly, Pred, Real, const, divide_monomial
 
 Expected = Callable[[tuple[Poly, ...]], Real]
@@ -157,7 +155,8 @@ class OutputChecker:
         if answer.holds:
             return Claim("equivalence", text, Status.SHOWN, "integer-sets", data=dict(answer.evidence))
         status = Status.BROKEN if answer.holds is False else Status.OPEN
-        hint = f"missing: {answer.witness}" if answer.witness else str(answer.evidence.get("why", "coverage is undecided"))
+        why = str(answer.evidence.get("why", "coverage is undecided"))
+        hint = f"missing: {answer.witness}" if answer.witness else why
         return Claim("equivalence", text, status, hint=hint, data=dict(answer.evidence))
 
 

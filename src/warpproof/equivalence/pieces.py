@@ -74,7 +74,7 @@ class Splitter:
                 moved, lanes = self._move(guard, a.matrix(x), weight)
                 self._walk(x.args[0], moved, lanes, loops)
             case "fold" if x.data[0] == self.op:
-                op, atom, domain, body = a.open(x)
+                _, atom, domain, body = a.open(x)
                 self._walk(body, weight, a.conj((guard, domain)), (*loops, atom))
             case _:
                 self.parts.append(Part(guard, loops, x, weight))

@@ -10,16 +10,13 @@ from typing import Any, Final, Protocol
 
 from warpproof.algebra import Sign, Signs
 from warpproof.core import Claim, Ledger, Reason, Status, Unsupported, element_width
-from warpproof.domains import ScalarType
-from warpproof.domains.values import Float, Int, Value
+from warpproof.domains import Float, Int, ScalarType, Value
 from warpproof.equivalence.outputs import Output, OutputChecker
-from warpproof.machine.setup import BufferInfo, Setup
-from warpproof.machine.symbolic import SymbolicMachine
-from warpproof.machine.trace import Access, Trace
+from warpproof.machine import Access, BufferInfo, Setup, SymbolicMachine, Trace
 from warpproof.ptx import Kernel
 from warpproof.reference import Launch, SymbolicLaunch
 from warpproof.safety import RealConditions, barrier_claims, condition_claims, memory_claims, race_claims
-from warpproof.solve.facts import Facts
+from warpproof.solve import Facts
 from warpproof.terms import Arena, Poly, Pred, Real, const
 
 _KINDS: Final = {"f": "f", "i": "s", "u": "u", "b": "u"}
@@ -142,7 +139,8 @@ class Proof:
         except Unsupported as stuck:
             place = machine.where() if self.kernel.code else ""
             text = "the kernel can be executed for all sizes at once"
-            out.claims.append(Claim("conditions", text, Status.OPEN, place=place, reason=_reason(stuck), hint=str(stuck)))
+            claim = Claim("conditions", text, Status.OPEN, place=place, reason=_reason(stuck), hint=str(stuck))
+            out.claims.append(claim)
             return out
         out.figures.update(steps=trace.steps, terms=len(self.arena.reals), execute_s=time.monotonic() - began)
         self._questions(machine, trace, outputs)

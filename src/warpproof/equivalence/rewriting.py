@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from warpproof.equivalence.matching import Matcher
 from warpproof.equivalence.pieces import is_reduction
-from warpproof.solve.facts import Facts
+from warpproof.solve import Facts
 from warpproof.terms import Arena, Pred, Real
 
 _FOLDS = ("add", "max", "min", "mul")
@@ -36,6 +36,7 @@ class Rewriter:
         self.arena, self.matcher, self.facts, self.reference = arena, matcher, facts, reference
         self.folds = folds_of(arena, reference)
         self._memo: dict[tuple[int, int], Real] = {}
+        self._settled: dict[tuple[int, int], Real] = {}
         self.why = ""
 
     def rewrite(self, x: Real, path: Pred) -> Real:
@@ -49,13 +50,19 @@ class Rewriter:
 
     def settle(self, x: Real, path: Pred) -> Real:
         """x with choices that the path decides made (outside cross-lane parts)."""
+        if not x.args or x.op in ("gather", "red", "fold"):
+            return x
+        key = (x.id, path.id)
+        if key not in self._settled:
+            self._settled[key] = self._settle(x, path)
+        return self._settled[key]
+
+    def _settle(self, x: Real, path: Pred) -> Real:
         if x.op == "sel" and x.pred is not None:
             if self.facts.implied(path, x.pred):
                 return self.settle(x.args[0], path)
             if self.facts.implied(path, self.arena.negate(x.pred)):
                 return self.settle(x.args[1], path)
-        if not x.args or x.op in ("gather", "red", "fold"):
-            return x
         args = tuple(self.settle(y, self._inner(x, path, k)) for k, y in enumerate(x.args))
         return x if args == x.args else self._rebuild(x, args)
 

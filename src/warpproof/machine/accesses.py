@@ -7,8 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from warpproof.core import Unsupported
-from warpproof.domains.base import Atomic, Load, ScalarType, Store
-from warpproof.domains.bits import Bits
+from warpproof.domains import Atomic, Bits, Load, ScalarType, Store
 from warpproof.machine.addresses import Addresses, AddressSpaces, Piece, address_array
 from warpproof.machine.batch import Lanes, Mask, Words
 from warpproof.machine.handoff import Handoffs, contended

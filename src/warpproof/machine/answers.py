@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from warpproof.core import Unsupported
-from warpproof.domains.base import (
+from warpproof.domains import (
     ActiveMask,
     AsyncCopy,
     AsyncGroup,
@@ -17,6 +17,8 @@ from warpproof.domains.base import (
     Effect,
     Elect,
     Fence,
+    Float,
+    Int,
     Load,
     Match,
     MatrixLoad,
@@ -27,18 +29,20 @@ from warpproof.domains.base import (
     Shuffle,
     Special,
     Store,
+    Undef,
+    Value,
     Vote,
     WarpSync,
 )
-from warpproof.domains.values import Choice, Float, Int, Pack, Undef, Value
 from warpproof.machine import symbolic_matrix, symbolic_warp
 from warpproof.machine.bases import by_base
 from warpproof.machine.exchange import lane_mask
 from warpproof.machine.setup import BufferInfo
 from warpproof.machine.symbolic_async import AsyncCopies
+from warpproof.machine.symbolic_shared import SharedAccess
 from warpproof.machine.trace import Access as Recorded
 from warpproof.machine.trace import BarrierEvent, Hazard
-from warpproof.terms import Access, IntVector, Poly, Pred, const
+from warpproof.terms import Access, Poly, Pred, const
 
 if TYPE_CHECKING:
     from warpproof.machine.symbolic import SymbolicMachine
@@ -53,6 +57,7 @@ class Answers:
         self.machine, self.arena = machine, machine.arena
         self._bases: dict[int, tuple[str, str]] = {}
         self.copies = AsyncCopies(machine)
+        self.shared = SharedAccess(machine)
         for name in machine.setup.buffers:
             self.base("global", name)
 
@@ -220,7 +225,7 @@ class Answers:
                     raise Unsupported("ld.global.nc", f"{name} may be written, and the non-coherent cache may be old")
                 values = self._global_load(name, offset, ty, n)
             case "shared":
-                values = self.shared_load(offset, ty, n)
+                values = self.shared.load(offset, ty, n)
             case "local":
                 self._local_slot(offset, ScalarType(ty.kind, ty.width * n))
                 values = [self._local_load(offset + i * size, ty) for i in range(n)]
@@ -346,9 +351,9 @@ class Answers:
                     for j, part in enumerate(parts):
                         self.record("store", info, index + (i * per + j), part)
             case "shared":
-                self._align(offset, ty.width // 8 * len(values))
+                self.shared.align(offset, ty.width // 8 * len(values))
                 for i, value in enumerate(values):
-                    self.shared_store(offset + i * (ty.width // 8), ty.width // 8, value)
+                    self.shared.store(offset + i * (ty.width // 8), ty.width // 8, value)
             case "local":
                 self._local_slot(offset, ScalarType(ty.kind, ty.width * len(values)))
                 for i, value in enumerate(values):
@@ -359,82 +364,6 @@ class Answers:
     def _hazard(self, kind: str, detail: str) -> None:
         m = self.machine
         m.trace.hazards.append(Hazard(kind, detail, m.current, None, m.path.condition()))
-
-    # ------------------------------------------------------------------ shared memory
-    def _align(self, offset: Poly, size: int) -> None:
-        """Report a shared address that is not a multiple of the access size (PTX ISA, alignment of memory operands)."""
-        if offset.is_constant() and (offset.lanes(self.arena.lanes)[self.machine.path.mask] % size).any():
-            self._hazard("misaligned", f"a shared-memory address is not a multiple of {size}")
-
-    def _cells(self, offset: Poly, width: int) -> IntVector | None:
-        m = self.machine
-        cells = m.shared.locate(offset, width, m.path.mask)
-        if m.shared.in_bounds(cells, width):
-            return cells
-        self._hazard("shared-bounds", "shared memory is accessed outside its allocation")
-        return None
-
-    def shared_target(self, offset: Poly, size: int) -> IntVector | None:
-        """The cells an asynchronous copy of `size` bytes overwrites, recorded as a write; None outside the allocation."""
-        self._align(offset, size)
-        cells = self._cells(offset, size)
-        if cells is not None:
-            self._touch(cells, size, write=True)
-        return cells
-
-    def _touch(self, cells: IntVector, width: int, write: bool) -> None:
-        m = self.machine
-        lanes = np.nonzero(m.path.mask)[0]
-        for j in range(width // m.shared.unit):
-            fp = m.shared.footprint
-            found = (fp.write if write else fp.read)(cells[lanes] + j, lanes, m.current)
-            if found is not None:
-                t = int(lanes[found[0]])
-                what = "written" if write else "read"
-                if fp.pending.stage[cells[t] + j]:
-                    self._hazard("race", f"shared memory {what} by thread {t} while a cp.async into it may be running")
-                    continue
-                m.trace.hazards.append(
-                    Hazard("race", f"shared memory {what} by thread {t} while another thread's access is unordered",
-                           m.current, found[1], m.path.condition())
-                )
-
-    def shared_load(self, offset: Poly, ty: ScalarType, count: int) -> list[Value]:
-        """Elements at a shared offset and the next ones, for every active lane."""
-        m, width = self.machine, ty.width // 8
-        out: list[Value] = []
-        self._align(offset, width * count)
-        for i in range(count):
-            cells = self._cells(offset + i * width, width)
-            if cells is None:
-                out.append(Undef(ty.width, "shared memory read outside its allocation"))
-                continue
-            self._touch(cells, width, write=False)
-            value, written = m.shared.load(cells, width, m.path.mask)
-            value = self._on_path(value)
-            if not written and _poisoned(value):
-                self._hazard("uninitialised", "shared memory is read where it may not have been written")
-            out.append(value)
-        return out
-
-    def _on_path(self, value: Value) -> Value:
-        """The value with choices decided by the reader's own path."""
-        guard = self.machine.path.symbolic()
-        if isinstance(value, Float) and guard.op != "true":
-            return Float(value.kind, value.width, self.arena.under(value.node, guard, True))
-        if isinstance(value, Pack) and guard.op != "true":
-            return Pack(value.width, tuple(self._on_path(p) for p in value.parts))
-        if isinstance(value, Choice) and self.arena.implies(guard, value.pred):
-            return self._on_path(value.first)
-        return value
-
-    def shared_store(self, offset: Poly, width: int, value: Value) -> None:
-        """Store `width` bytes at a shared offset in every active lane."""
-        m = self.machine
-        cells = self._cells(offset, width)
-        if cells is not None:
-            self._touch(cells, width, write=True)
-            m.shared.store(cells, value, width, m.path.mask, m.path.symbolic())
 
     # ------------------------------------------------------------------ local memory
     def _local_slot(self, offset: Poly, ty: ScalarType) -> int:
@@ -481,17 +410,3 @@ class Answers:
         m.trace.barriers.append(BarrierEvent(m.path.condition(), m.current))
         m.shared.footprint.clear()
         return None
-
-
-def _poisoned(v: Value) -> bool:
-    match v:
-        case Float(_, _, node):
-            return node.poisoned
-        case Pack(_, parts):
-            return any(_poisoned(p) for p in parts)
-        case Choice(_, _, a, b):
-            return _poisoned(a) or _poisoned(b)
-        case Undef():
-            return True
-        case Int():
-            return False

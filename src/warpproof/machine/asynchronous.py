@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from warpproof.domains.base import AsyncCopy, Load, ScalarType
+from warpproof.domains import AsyncCopy, Load, ScalarType
 from warpproof.machine.accesses import Accesses
 from warpproof.machine.addresses import Addresses, AddressSpaces, address_array
 from warpproof.machine.batch import Batch, Lanes, Mask, Words

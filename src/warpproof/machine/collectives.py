@@ -9,7 +9,8 @@ from typing import Any, Final
 import numpy as np
 
 from warpproof.core import Unsupported
-from warpproof.domains.base import (
+from warpproof.domains import (
+    Bits,
     Effect,
     Elect,
     Load,
@@ -24,7 +25,6 @@ from warpproof.domains.base import (
     Vote,
     WarpSync,
 )
-from warpproof.domains.bits import Bits
 from warpproof.machine import matrix, warps
 from warpproof.machine.accesses import Accesses
 from warpproof.machine.addresses import address_array

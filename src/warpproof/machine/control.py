@@ -7,8 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from warpproof.core import Unsupported
-from warpproof.domains.base import ScalarType
-from warpproof.domains.bits import Bits
+from warpproof.domains import Bits, ScalarType
 from warpproof.machine.batch import Batch, Lanes
 from warpproof.machine.lanestate import LaneState
 from warpproof.machine.operands import reader

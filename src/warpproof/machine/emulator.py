@@ -36,8 +36,9 @@ def emulate(kernel: Kernel, launch: ConcreteLaunch, *, ctas: Sequence[tuple[int,
     `step_limit` counts vector instructions. `schedule` is one of `SCHEDULES`, `seed` is for the random one. `races`
     False leaves out the race checks. CTAs run in batches of `batch_ctas` (None: as many as fit 64k lanes), batches one
     after another, so a CTA that waits for a later batch runs into the step limit. Raises `InputError` for an impossible
-    launch and `Unsupported` when an executed instruction has no exact meaning here. `direction` (rp, rm, rz) makes operations that round to nearest
-    round that way instead: the spread of such runs shows how far rounding can move a result.
+    launch and `Unsupported` when an executed instruction has no exact meaning here. `direction` (rp, rm, rz) makes
+    operations that round to nearest round that way instead: the spread of such runs shows how far rounding can move a
+    result.
     """
     check_launch(launch)
     if schedule not in SCHEDULES:

@@ -7,12 +7,13 @@ from typing import Any, Final
 import numpy as np
 
 from warpproof.core import Unsupported
-from warpproof.domains.base import (
+from warpproof.domains import (
     ActiveMask,
     AsyncCopy,
     AsyncGroup,
     Atomic,
     Barrier,
+    Bits,
     Carry,
     Cvta,
     Effect,
@@ -25,7 +26,6 @@ from warpproof.domains.base import (
     Special,
     Store,
 )
-from warpproof.domains.bits import Bits
 from warpproof.machine import warps
 from warpproof.machine.accesses import Accesses
 from warpproof.machine.addresses import address_array

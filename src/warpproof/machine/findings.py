@@ -29,7 +29,7 @@ KINDS: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class Event:
     """One dynamic access or event: CTA coordinates, thread coordinates, and the instruction."""
 
     cta: tuple[int, int, int]
@@ -49,14 +49,14 @@ class Finding:
 
     kind: str
     message: str
-    at: Access
+    at: Event
     lanes: int = 1
     space: str = ""
     address: int | None = None
     size: int = 0
     buffer: str | None = None
     offset: int | None = None
-    other: Access | None = None
+    other: Event | None = None
 
     @property
     def cta(self) -> tuple[int, int, int]:

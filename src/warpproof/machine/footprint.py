@@ -65,15 +65,18 @@ class Footprint:
         self.read_at[cells] = instruction
         return self._first(clash, self.written_at, cells)
 
-    def write(self, cells: IntVector, lanes: IntVector, instruction: int) -> tuple[int, int] | None:
-        """Record writes; the first conflict as (position, instruction of the other access), or None."""
+    def write(
+        self, cells: IntVector, lanes: IntVector, instruction: int, alike: bool = False
+    ) -> tuple[int, int] | None:
+        """Record writes; the first conflict as (position, instruction of the other access), or None. Several lanes may
+        write one cell in this instruction when their values are `alike`."""
         clash_w = self._foreign(self.writer[cells], lanes) | (self.pending.stage[cells] > 0)
         clash_r = self._foreign(self.reader[cells], lanes)
         order = np.argsort(cells, kind="stable")
         twice = np.zeros(len(cells), dtype=bool)
         twice[order[1:]] = (cells[order][1:] == cells[order][:-1]) & (lanes[order][1:] != lanes[order][:-1])
         found = self._first(clash_w, self.written_at, cells) or self._first(clash_r, self.read_at, cells)
-        if found is None and twice.any():
+        if found is None and not alike and twice.any():
             found = (int(np.argmax(twice)), instruction)
         self._merge(self.writer, cells, lanes)
         self.written_at[cells] = instruction

@@ -14,14 +14,13 @@ from warpproof.algebra import Form, Scaling
 from warpproof.core import Unsupported
 from warpproof.terms import Arena, Pred, Real
 
-
 Below = tuple[frozenset[Real], frozenset[Real]]
 """Two sets of operands, the maximum of the first at most that of the second."""
 
 
 @dataclass(frozen=True, slots=True)
 class Maximum:
-    """A running maximum: its unknown at the start of an iteration, its new value, its value after the loop, at entry."""
+    """A running maximum: its unknown when an iteration starts, its new value, its value after the loop, at entry."""
 
     state: Real
     new: Real
@@ -39,14 +38,14 @@ class Gauge:
     def close(self, x: Real, state: Real, entry: Real, var: int, domain: Pred) -> Real | None:
         """The value after the loop of the register with update `x`, or None."""
         for m in self.maxima:
-            for factor in self._factors(x, state, m):
+            for factor in self._factors(x, state, m, var):
                 found = self._attempt(x, state, entry, m, factor, var, domain)
                 if found is not None:
                     return found
         return None
 
-    def _factors(self, x: Real, state: Real, m: Maximum) -> Iterator[Real]:
-        """The cofactors c of the old maximum in the exponents that scale the register."""
+    def _factors(self, x: Real, state: Real, m: Maximum, var: int) -> Iterator[Real]:
+        """The cofactors c of the old maximum, the same in all iterations, in the exponents that scale the register."""
         seen: set[int] = set()
         try:
             form = self.normal.form(x)
@@ -60,7 +59,7 @@ class Gauge:
                     continue
                 rest = tuple((y, k) for y, k in inner if y is not m.state)
                 factor = self.normal.term({(g, rest, 0): c})
-                if factor.id not in seen:
+                if factor.id not in seen and not factor.free & (self.states | {var}):
                     seen.add(factor.id)
                     yield factor
 

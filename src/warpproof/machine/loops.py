@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from warpproof.core import Unsupported
-from warpproof.domains.base import ScalarType
-from warpproof.domains.values import Float, Int, Pack, Undef, Value
+from warpproof.domains import Float, Int, Pack, ScalarType, Undef, Value
 from warpproof.machine.footprint import Footprint
 from warpproof.machine.recurrences import Closer
 from warpproof.machine.shifts import Shifter
 from warpproof.machine.upcoming import Upcoming
-from warpproof.terms import Atom, IntVector, Poly, Pred
+from warpproof.terms import Atom, IntVector, Poly, Pred, Real
 
 if TYPE_CHECKING:
     from warpproof.machine.symbolic import SymbolicMachine
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
 
 _GROUPS: Final = 4
 _ROUNDS: Final = 16
+_WIDTHS: Final = (1024, 512, 256, 128, 64, 32, 16, 8, 4, 2)
 
 
 @dataclass(slots=True)
@@ -50,6 +50,7 @@ class Guess:
     unknown: dict[str, Value | Pred] = field(default_factory=dict)  # name: entry value
     states: dict[str, Any] = field(default_factory=dict)  # name: the unknown put in its place
     extents: dict[str, int] = field(default_factory=dict)
+    groups: dict[str, int] = field(default_factory=dict)  # name: lanes that hold one value, as in w consecutive lanes
     shifts: dict[str, Any] = field(default_factory=dict)
     changed: IntVector = field(default_factory=lambda: np.zeros(0, np.int64))
     cells: dict[int, int] = field(default_factory=dict)  # cell: table index of its value at the start
@@ -174,7 +175,8 @@ class LoopSolver:
         first: Unsupported | None = None
         for group in range(1, _GROUPS + 1):
             try:
-                self._close(self._grouped(body, group), header, entry)
+                again = Snapshot(entry.registers, (entry.shared[0].copy(), entry.shared[1].copy()), entry.mark)
+                self._close(self._grouped(body, group), header, again)
                 return
             except Unsupported as stuck:
                 first = first or stuck
@@ -277,12 +279,26 @@ class LoopSolver:
                 guess.affine[name] = (v0.poly, v1.poly - v0.poly)
             else:
                 guess.unknown[name] = self._retyped(v0, v1)
+                self._group(guess, name, v1)
         return guess
+
+    def _group(self, guess: Guess, name: str, v1: Any) -> None:
+        """Propose that groups of consecutive lanes carry one value, when they do after the first iteration."""
+        v0 = guess.unknown[name]
+        if not (isinstance(v0, Float) and isinstance(v1, Float) and v1.node.folds):
+            return
+        for width in _WIDTHS:
+            if self.arena.lanes % width == 0 and self._even(v0.node, width) and self._even(v1.node, width):
+                guess.groups[name] = width
+                return
+
+    def _even(self, x: Real, width: int) -> bool:
+        return self.arena.permute(x, np.arange(self.arena.lanes) // width * width, lazy=True) is x
 
     def _arbitrary(
         self, body: Callable[[], Pred], entry: Snapshot, guess: Guess, var: Atom, held: Pred, foot: Footprint,
     ) -> tuple[Pred, Footprint, Footprint]:
-        """Run the body from iteration i; the continue condition, and the footprints when it goes on and when it ends."""
+        """Run the body from iteration i; the continue condition, the footprints when it goes on and when it ends."""
         m = self.machine
         self._restore(entry)
         m.shared.footprint = foot.copy()
@@ -315,12 +331,14 @@ class LoopSolver:
             extent = guess.extents.setdefault(name, v0.node.ext)
             old = guess.states.get(name)
             atom = old.node.data[0] if isinstance(old, Float) else self.arena.fresh("state", name).id
-            return Float(v0.kind, v0.width, self.arena.state(atom, extent))
+            width = guess.groups.get(name, 1)
+            return Float(v0.kind, v0.width, self.arena.state(
+                atom, extent, np.arange(self.arena.lanes) // width * width))
         if isinstance(v0, Pack):
             return Pack(v0.width, tuple(self._unknown(f"{name}.{k}", p, guess) for k, p in enumerate(v0.parts)))
         if isinstance(v0, Int):
             return Int(v0.width, self.arena.variable(self.arena.fresh("state", name)))
-        return v0
+        return Undef(v0.width, f"{name}, carried around a loop")
 
     def _refine(self, guess: Guess, before: dict[str, Any], var: Atom, upcoming: Upcoming) -> bool:
         """Withdraw guesses the run did not confirm; True when all were confirmed."""
@@ -352,13 +370,27 @@ class LoopSolver:
         m, ok = self.machine, True
         for name in guess.unknown:
             now = m.registers.get(name)
-            if isinstance(now, Float) and name in guess.extents and now.node.ext & ~guess.extents[name]:
-                guess.extents[name] |= now.node.ext
+            if name in guess.groups and not (isinstance(now, Float) and self._even(now.node, guess.groups[name])):
+                del guess.groups[name]
+                ok = False
+            ok = self._wide_enough(name, now, guess) and ok
+            if isinstance(guess.unknown[name], Float | Pack) and not _like(now, guess.unknown[name]):
+                width = guess.unknown[name].width  # type: ignore[union-attr]
+                guess.unknown[name] = Undef(width, f"{name} is not a number in every iteration")
                 ok = False
             if isinstance(now, Float) and isinstance(guess.unknown[name], Int):
                 guess.unknown[name] = self._retyped(guess.unknown[name], now)
                 ok = ok and isinstance(guess.unknown[name], Int)
         return ok
+
+    def _wide_enough(self, name: str, now: Any, guess: Guess) -> bool:
+        """True when the unknown may be as infinite as the value that the body leaves; else it may from now on."""
+        if isinstance(now, Pack):  # a list, because every part has to be looked at
+            return all([self._wide_enough(f"{name}.{k}", p, guess) for k, p in enumerate(now.parts)])  # noqa: C419
+        if not isinstance(now, Float) or name not in guess.extents or not now.node.ext & ~guess.extents[name]:
+            return True
+        guess.extents[name] |= now.node.ext
+        return False
 
     def _retyped(self, v0: Any, now: Any) -> Any:
         """The entry value in the kind of the later one, so that a float that starts as integer bits is a float."""
@@ -369,3 +401,12 @@ class LoopSolver:
             pieces = self.machine.dom.unpack(v0.width, v0, len(now.parts))
             return Pack(v0.width, tuple(self._retyped(p, q) for p, q in zip(pieces, now.parts, strict=True)))
         return v0
+
+
+def _like(now: Any, v0: Any) -> bool:
+    """True when `now` is a number of the kind of `v0`, or such numbers packed: what an unknown float stands for."""
+    if isinstance(v0, Pack):
+        return isinstance(now, Pack) and len(now.parts) == len(v0.parts) and all(map(_like, now.parts, v0.parts))
+    if isinstance(v0, Float):
+        return isinstance(now, Float) and (now.kind, now.width) == (v0.kind, v0.width) and not now.node.poisoned
+    return True

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from warpproof.core import Unsupported
-from warpproof.domains.base import MatrixMultiply, ScalarType
+from warpproof.domains import MatrixMultiply, ScalarType
 from warpproof.machine.batch import WARP, Lanes, Words
 
 Doubles = npt.NDArray[np.float64]

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from warpproof.core import Unsupported
-from warpproof.domains.reals import Reals
-from warpproof.domains.values import Choice, Float, Int, Pack, Undef, Value
+from warpproof.domains import Choice, Float, Int, Pack, Reals, Undef, Value
 from warpproof.terms import Arena, IntVector, Poly, Pred, Real, coefficient
 
 _PARALLEL = frozenset({"add", "mul", "max", "min", "div"})
@@ -22,7 +21,8 @@ def permute(dom: Reals, value: Value, lanes: IntVector) -> Value:
         case Pack(width, parts):
             return Pack(width, tuple(permute(dom, p, lanes) for p in parts))
         case Choice(_, pred, a, b):
-            return dom.merge(dom.arena.permutation_map(lanes).pred(pred), permute(dom, a, lanes), permute(dom, b, lanes))
+            moved = dom.arena.permutation_map(lanes).pred(pred)
+            return dom.merge(moved, permute(dom, a, lanes), permute(dom, b, lanes))
         case Undef():
             return value
 
@@ -45,12 +45,17 @@ def mix(dom: Reals, table: list[Value], owner: IntVector, lane: IntVector) -> Va
     return out
 
 
+class _Apart(Exception):
+    """Reductions of different shape."""
+
+
 class Mixer:
     """Joins k terms into one whose lane t is lane lane[t] of term which[t]; equal skeletons are kept."""
 
     def __init__(self, arena: Arena, which: IntVector, lane: IntVector) -> None:
         self.arena, self.which, self.lane = arena, which, lane
         self._memo: dict[tuple[int, ...], Real] = {}
+        self._inside = False  # within terms that have reductions
 
     def poly(self, ps: list[Poly]) -> Poly:
         """Polynomials coefficient by coefficient; atoms must be the same up to the permutation."""
@@ -90,9 +95,20 @@ class Mixer:
         return found
 
     def _real(self, xs: list[Real]) -> Real:
+        if all(y is xs[0] for y in xs):
+            return self.arena.permute(xs[0], self.lane, lazy=True)
+        if self._inside or not any(y.folds for y in xs):
+            return self._together(xs)
+        self._inside = True
+        try:
+            return self._together(xs)
+        except _Apart:  # one choice at the top keeps the reductions below it recognisable
+            return self._choose(xs)
+        finally:
+            self._inside = False
+
+    def _together(self, xs: list[Real]) -> Real:
         a, x = self.arena, xs[0]
-        if all(y is x for y in xs):
-            return a.permute(x, self.lane, lazy=True)
         if all(y.op == x.op for y in xs):
             if x.op == "load" and all(y.data[0] == x.data[0] for y in xs):
                 return a.load(x.data[0], self.poly([y.data[1] for y in xs]))
@@ -101,14 +117,19 @@ class Mixer:
             if x.op == "sel":
                 preds = [y.pred for y in xs if y.pred is not None]
                 return a.sel(self.pred(preds), self.real([y.args[0] for y in xs]), self.real([y.args[1] for y in xs]))
-            if x.op in _PARALLEL and not any(y.folds for y in xs):
+            if x.op in _PARALLEL:
                 columns = zip(*(sorted(y.args, key=_skeleton) for y in xs), strict=True) if x.op != "div" else zip(
                     *(y.args for y in xs), strict=True
                 )
                 parts = [self.real(list(c)) for c in columns]
                 return a.div(*parts) if x.op == "div" else a.combine(x.op, *parts)
+            if x.op == "fold" and x.pred is not None and all(y.data == x.data and y.pred is x.pred for y in xs):
+                op, atom = x.data
+                return a.fold(op, atom, self.pred([x.pred]), self.real([y.args[0] for y in xs]))
             if len(x.args) == 1 and x.data is None and x.pred is None:
                 return a.unary(x.op, self.real([y.args[0] for y in xs]))
+        if self._inside and any(y.folds for y in xs):
+            raise _Apart
         return self._choose(xs)
 
     def _choose(self, xs: list[Real]) -> Real:

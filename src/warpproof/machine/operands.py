@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol
 import numpy as np
 
 from warpproof.core import InputError, Span, Unsupported
-from warpproof.domains.base import Domain, Effect, FloatMode, ScalarType
+from warpproof.domains import Domain, Effect, FloatMode, ScalarType
 from warpproof.ptx import syntax
 from warpproof.semantics import Bound, Slot, execute
 

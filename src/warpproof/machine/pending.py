@@ -47,7 +47,9 @@ class Pending:
         at = self._of(mask, certain)
         self.stage[at] = np.minimum(self.stage[at] + 1, _OLDEST)
 
-    def complete(self, pending: int | None, mask: BoolVector, certain: Callable[[int], bool]) -> tuple[IntVector, Codes]:
+    def complete(
+        self, pending: int | None, mask: BoolVector, certain: Callable[[int], bool],
+    ) -> tuple[IntVector, Codes]:
         """The lanes of `mask` wait for all but their `pending` latest groups (None: for everything). The cells that
         are complete now, and their issuers."""
         at = self._of(mask, certain)

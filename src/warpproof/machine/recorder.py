@@ -8,7 +8,7 @@ from typing import Final
 
 from warpproof.machine.addresses import Addresses, AddressSpaces
 from warpproof.machine.batch import Batch, Lanes
-from warpproof.machine.findings import Access, Finding
+from warpproof.machine.findings import Event, Finding
 from warpproof.machine.hazards import prior_pc, prior_thread
 from warpproof.machine.program import Program
 
@@ -58,7 +58,7 @@ class Recorder:
     def limit(self, message: str) -> None:
         """The run was stopped by its step limit."""
         self._found["step-limit", None, None] = Finding(
-            "step-limit", message, Access(self._ctas[0], (0, 0, 0), None, None, None))
+            "step-limit", message, Event(self._ctas[0], (0, 0, 0), None, None, None))
 
     def _new(self, key: tuple[str, int | None, int | None]) -> bool:
         if key in self._found or self._count[key[0]] >= _LIMIT:
@@ -66,18 +66,18 @@ class Recorder:
         self._count[key[0]] += 1
         return True
 
-    def _at(self, lane: int, pc: int | None) -> Access:
+    def _at(self, lane: int, pc: int | None) -> Event:
         assert self._batch is not None
         cta, thread = divmod(lane, self._batch.padded)
         return self._made(self._batch.ctas[cta], thread, pc)
 
-    def _earlier(self, tag: int) -> Access:
+    def _earlier(self, tag: int) -> Event:
         cta, thread = prior_thread(tag)
         return self._made(self._ctas[cta], thread, prior_pc(tag))
 
-    def _made(self, cta: tuple[int, int, int], thread: int, pc: int | None) -> Access:
+    def _made(self, cta: tuple[int, int, int], thread: int, pc: int | None) -> Event:
         assert self._batch is not None
         instruction = None if pc is None else self._program.code[pc][1]
         span = None if instruction is None else instruction.span
         source = None if instruction is None else instruction.source
-        return Access(cta, self._batch.thread_coordinates(thread), pc, span, source)
+        return Event(cta, self._batch.thread_coordinates(thread), pc, span, source)

@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from warpproof.core import Unsupported
-from warpproof.domains.values import Choice, Float, Int, Pack, Undef, Value
+from warpproof.domains import Choice, Float, Int, Pack, Undef, Value
 from warpproof.machine.gauge import Gauge, Maximum
 from warpproof.machine.upcoming import free_atoms
 from warpproof.terms import Atom, Poly, Pred, Real, TermMap, const
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Closer:
-    """Closes one loop. `go` is the continue condition of iteration `var`, `held` the placeholder domain in the trace."""
+    """Closes one loop: `go` is the continue condition of iteration `var`, `held` its stand-in domain in the trace."""
 
     def __init__(
         self, machine: SymbolicMachine, header: int, var: Atom, guess: Guess, entry: Snapshot, go: Pred, held: Pred,
@@ -59,9 +59,8 @@ class Closer:
         if self.var.id in self.arena.poly_free(rest) or self.arena.poly_free(slope):
             raise self._stuck("its test is not linear in the iteration number")
         low = self.arena.bounds(slope)[0]
-        if low is None or low < 1:
-            if not self.machine.holds(self.arena.le(1 - slope)):
-                self.machine.require("loop terminates", self.arena.le(1 - slope))
+        if (low is None or low < 1) and not self.machine.holds(self.arena.le(1 - slope)):
+            self.machine.require("loop terminates", self.arena.le(1 - slope))
         return p
 
     def _counter(self, p: Poly) -> Poly:
@@ -99,10 +98,13 @@ class Closer:
     def _register(self, name: str, value: Any, domain: Pred) -> Any:
         if name in self.guess.affine:
             p0, d = self.guess.affine[name]
+            if value.poly != p0 + (self.arena.variable(self.var) + 1) * d:
+                return self._final(value)  # so it leaves an iteration only when there is another one
             return Int(value.width, p0 + (self.last + 1) * d)
         if name in self.guess.unknown and name in self.guess.states:
             return self._recurrence(name, value, self.guess.states[name], self.guess.unknown[name], domain)
-        if name in self.entry.registers and (value is self.entry.registers[name] or value == self.entry.registers[name]):
+        entry = self.entry.registers.get(name)
+        if entry is not None and (value is entry or value == entry):
             return value
         return self._final(value)
 
@@ -130,8 +132,8 @@ class Closer:
         return value
 
     def _poison(self) -> Real:
-        m = self.machine
-        return self.arena.poison(f"a recurrence that did not close, loop at {m.where(m.graph.blocks[self.header].start)}")
+        where = self.machine.where(self.machine.graph.blocks[self.header].start)
+        return self.arena.poison(f"a recurrence that did not close, loop at {where}")
 
     def _gauge(self, domain: Pred) -> None:
         """Find the running maxima, whose closed forms the gauge rule needs."""
@@ -141,7 +143,7 @@ class Closer:
             if not (isinstance(value, Float) and isinstance(state, Float) and isinstance(entry, Float)):
                 continue
             new = self.swap.real(value.node)
-            after = self._fold(new, state.node, entry.node, domain) if new.op == "max" else None
+            after = self._fold(new, state.node, entry.node, domain) if new.op in ("max", "red") else None
             if after is not None:
                 maxima.append(Maximum(state.node, new, after, entry.node))
         self.gauge = Gauge(self.arena, self.machine.dom.scaling, self.states, maxima)
@@ -153,10 +155,10 @@ class Closer:
             if node is None and new.free & self.states:
                 node = self.gauge.close(new, state.node, v0.node, self.var.id, domain)
             return Float(value.kind, value.width, node) if node is not None else self._final(value)
-        if all(isinstance(v, Pack) for v in (value, state, v0)) and len(value.parts) == len(state.parts) == len(v0.parts):
-            parts: list[Value] = [
-                self._recurrence(name, x, s, b, domain) for x, s, b in zip(value.parts, state.parts, v0.parts, strict=True)
-            ]
+        packs = isinstance(value, Pack) and isinstance(state, Pack) and isinstance(v0, Pack)
+        if packs and len(value.parts) == len(state.parts) == len(v0.parts):
+            each = zip(value.parts, state.parts, v0.parts, strict=True)
+            parts: list[Value] = [self._recurrence(name, x, s, b, domain) for x, s, b in each]
             return Pack(value.width, tuple(parts))
         return self._final(value)
 
@@ -165,6 +167,7 @@ class Closer:
         if x is state:
             return x0
         for op in ("add", "max", "min", "mul"):
+            x = self._outside(op, x, state)
             if x.op != op:
                 continue
             operands = self.arena.flatten(x, op)
@@ -176,6 +179,20 @@ class Closer:
                 g = self.arena.combine(op, g, y)
             return self.arena.combine(op, x0, self.arena.fold(op, self.var.id, domain, g))
         return None
+
+    def _outside(self, op: str, x: Real, state: Real) -> Real:
+        """A reduction over lanes of max(s, g), where all its lanes hold one s: max(s, reduction of g)."""
+        if op not in ("max", "min") or x.op != "red" or x.data[0] != op:
+            return x
+        matrix, leaf = self.arena.matrix(x), x.args[0]
+        operands = self.arena.flatten(leaf, op)
+        if operands.count(state) != 1 or self.arena.reduction(op, state, matrix) is not state:
+            return x
+        rest = [y for y in operands if y is not state]
+        g = rest[0]
+        for y in rest[1:]:
+            g = self.arena.combine(op, g, y)
+        return self.arena.combine(op, state, self.arena.reduction(op, g, matrix))
 
     # ------------------------------------------------------------------ shared memory
     def _cells(self) -> None:

@@ -8,8 +8,7 @@ from typing import Final
 import numpy as np
 
 from warpproof.core import InputError, Unsupported
-from warpproof.domains.bits import Bits
-from warpproof.domains.directed import DirectedBits
+from warpproof.domains import Bits, DirectedBits
 from warpproof.machine.addresses import AddressSpaces, Area, GlobalSpace
 from warpproof.machine.batch import Batch
 from warpproof.machine.handoff import Handoffs

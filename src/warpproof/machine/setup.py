@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from warpproof.domains.values import Value
+from warpproof.domains import Value
 from warpproof.terms import Poly, Pred
 
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from warpproof.core import Unsupported
-from warpproof.domains.reals import Reals
-from warpproof.domains.values import Choice, Float, Int, Pack, Undef, Value
+from warpproof.domains import Choice, Float, Int, Pack, Reals, Undef, Value
 from warpproof.machine.footprint import Footprint
 from warpproof.machine.mixing import mix, permute
 from warpproof.terms import BoolVector, IntVector, Poly, Pred

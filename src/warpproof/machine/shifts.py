@@ -1,7 +1,7 @@
 """Shift recurrences: what an iteration finds in a register or shared cell is what the iteration before left there.
 
-Software pipelines carry loads this way. If an iteration leaves g(i), free of loop state, the next one starts from g(i−1);
-iteration 0 starts from the entry value, which is g(−1) when the prologue did what the loop does.
+Software pipelines carry loads this way. If an iteration leaves g(i), free of loop state, the next one starts from
+g(i−1); iteration 0 starts from the entry value, which is g(−1) when the prologue did what the loop does.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from warpproof.domains.values import Choice, Float, Int, Pack, Undef
+from warpproof.domains import Choice, Float, Int, Pack, Undef
 from warpproof.machine.upcoming import Upcoming, free_atoms
 from warpproof.terms import Atom, Pred, TermMap
 

@@ -8,14 +8,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from typing import Any, Final, Protocol
 
 from warpproof.core import Ledger, Unsupported
-from warpproof.domains.base import Effect, ScalarType
-from warpproof.domains.reals import Reals
-from warpproof.domains.values import Float, Int, Undef
+from warpproof.domains import Effect, Float, Int, Reals, ScalarType, Undef
 from warpproof.machine.answers import Answers
 from warpproof.machine.flow import Graph, control_flow
 from warpproof.machine.gauge import joined_pair
@@ -381,9 +378,9 @@ def _shared_unit(kernel: Kernel) -> int:
 
 def _has_narrow_shared(kernel: Kernel) -> bool:
     for ins in kernel.code:
-        if ins.name in ("ld", "st") and any(m.split("::")[0] == "shared" for m in ins.modifiers):
-            if not ins.modifiers[-1].endswith("64"):
-                return True
+        shared = ins.name in ("ld", "st") and any(m.split("::")[0] == "shared" for m in ins.modifiers)
+        if shared and not ins.modifiers[-1].endswith("64"):
+            return True
     return False
 
 

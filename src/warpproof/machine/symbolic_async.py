@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from warpproof.core import Unsupported
-from warpproof.domains.base import AsyncCopy, AsyncGroup, ScalarType
-from warpproof.domains.values import Int, Value
+from warpproof.domains import AsyncCopy, AsyncGroup, Int, ScalarType, Value
 from warpproof.machine.pending import ALWAYS
 from warpproof.terms import Arena, Poly, Pred, const
 
@@ -37,7 +36,7 @@ class AsyncCopies:
         if space and (space, name) != ("shared", "window"):
             raise Unsupported("cp.async", f"a destination in {space} memory")
         value = self._value(effect)
-        cells = m.answers.shared_target(offset, effect.size)
+        cells = m.answers.shared.target(offset, effect.size)
         if cells is None:
             return
         m.shared.store(cells, value, effect.size, m.path.mask, m.path.symbolic())

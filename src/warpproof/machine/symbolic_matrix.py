@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from warpproof.core import Unsupported
-from warpproof.domains.base import MatrixLoad, MatrixMultiply, MatrixStore, ScalarType
-from warpproof.domains.values import Float, Pack, Value
+from warpproof.domains import Float, MatrixLoad, MatrixMultiply, MatrixStore, Pack, ScalarType, Value
 from warpproof.machine.matrix import a_fragment, b_fragment, c_fragment, per_register
 from warpproof.machine.symbolic_warp import whole_warps
 from warpproof.machine.trace import Hazard
@@ -29,7 +28,7 @@ def load_matrices(machine: SymbolicMachine, effect: MatrixLoad) -> tuple[Value, 
     whole_warps(machine, "ldmatrix")
     out: list[Value] = []
     for low, high in _elements(machine, effect):
-        halves = [machine.answers.shared_load(const(at), _HALF, 1)[0] for at in (low, high)]
+        halves = [machine.answers.shared.load(const(at), _HALF, 1)[0] for at in (low, high)]
         out.append(machine.dom.pack(32, halves))
     return tuple(out)
 
@@ -40,7 +39,7 @@ def store_matrices(machine: SymbolicMachine, effect: MatrixStore) -> None:
     for places, value in zip(_elements(machine, effect), effect.values, strict=True):
         register: Any = value
         for at, part in zip(places, machine.dom.unpack(32, register, 2), strict=True):
-            machine.answers.shared_store(const(at), 2, part)
+            machine.answers.shared.store(const(at), 2, part)
 
 
 def _elements(machine: SymbolicMachine, effect: MatrixLoad | MatrixStore) -> list[tuple[IntVector, IntVector]]:

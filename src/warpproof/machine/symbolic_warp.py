@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from warpproof.core import Unsupported
-from warpproof.domains.base import Elect, Match, Redux, Shuffle, Vote
-from warpproof.domains.values import Float, Int, Value
+from warpproof.domains import Elect, Float, Int, Match, Redux, Shuffle, Value, Vote
 from warpproof.machine.exchange import shuffle_source
 from warpproof.machine.mixing import permute
 from warpproof.machine.trace import BarrierEvent, Hazard
@@ -218,9 +217,10 @@ def redux(machine: SymbolicMachine, effect: Redux) -> Value:
         if not p.is_constant():
             raise Unsupported("redux.sync.xor", "symbolic values")
         v = p.lanes(machine.arena.lanes)
-        words = [Int(32, const(np.where(inside, v[source], 0))) for inside, source in places]
+        words: list[Value] = [Int(32, const(np.where(inside, v[source], 0))) for inside, source in places]
         return reduce(step, words)
-    return reduce(step, [permute(machine.dom, Int(32, p), source) for _, source in places])
+    moved_words: list[Value] = [permute(machine.dom, Int(32, p), source) for _, source in places]
+    return reduce(step, moved_words)
 
 
 def elect(machine: SymbolicMachine, effect: Elect) -> tuple[Value, Pred]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from warpproof.domains.values import Value
+from warpproof.domains import Value
 from warpproof.terms import Arena, Pred, Real, TermMap
 
 

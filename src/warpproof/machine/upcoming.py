@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from warpproof.domains.reals import Reals
-from warpproof.domains.values import Choice, Float, Int, Pack, Undef
+from warpproof.domains import Choice, Float, Int, Pack, Reals, Undef
 from warpproof.terms import Pred, Real, TermMap
 
 

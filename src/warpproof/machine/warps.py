@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from warpproof.core import Unsupported
-from warpproof.domains.base import Elect, Match, Redux, Shuffle, Vote
-from warpproof.domains.bits import Bits
+from warpproof.domains import Bits, Elect, Match, Redux, Shuffle, Vote
 from warpproof.machine.batch import WARP, Lanes, Mask, Words
 
 Masks = npt.NDArray[np.uint32]

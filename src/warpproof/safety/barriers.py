@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 from warpproof.core import Claim, Status, Unsupported
-from warpproof.machine.trace import Trace
-from warpproof.solve.facts import Facts
+from warpproof.machine import Trace
+from warpproof.solve import Facts
 from warpproof.terms import Arena, Pred
 
 Where = Callable[[int], str]

@@ -8,13 +8,14 @@ from typing import Any, Final
 import numpy as np
 
 from warpproof.algebra import Undefined, evaluate, satisfies
-from warpproof.solve import refute_le
-from warpproof.solve.facts import Facts
+from warpproof.solve import Facts, refute_le
 from warpproof.terms import Arena, Poly, Pred
 
 _AXES: Final = ("block.x", "block.y", "block.z")
 _TRIES: Final = 4000
-_LADDER: Final = (0, 1, 2, 3, 5, 8, 17, 64, 100, 1000, 4095, 16384, 65535, 65536, 1 << 20, 1 << 24, 1 << 30, (1 << 31) - 1)
+_LADDER: Final = (
+    0, 1, 2, 3, 5, 8, 17, 64, 100, 1000, 4095, 16384, 65535, 65536, 1 << 20, 1 << 24, 1 << 30, (1 << 31) - 1,
+)
 _BASE_KINDS: Final = frozenset({"size", "block", "loop", "index", "grid"})
 
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from warpproof.algebra import Sign, Signs
 from warpproof.core import Claim, Ledger, Status
-from warpproof.machine.trace import Obligation, Trace
+from warpproof.machine import Obligation, Trace
 from warpproof.safety.cases import case_against
-from warpproof.solve.facts import Facts
+from warpproof.solve import Facts
 from warpproof.terms import MINUS_INF, PLUS_INF, Arena, Pred, Real
 
 Where = Callable[[int], str]
@@ -29,8 +29,8 @@ _MINUS, _PLUS = -1, 1
 class RealConditions:
     """Decides conditions on reals; `rewrite` gives a term in the reference's own folds, which show their signs.
 
-    `divisors` are the canonical divisors of the reference, each with where it divides by it: where the kernel divides by
-    the same term, the reference is undefined too.
+    `divisors` are the canonical divisors of the reference, each with where it divides by it: where the kernel divides
+    by the same term, the reference is undefined too.
     """
 
     arena: Arena

@@ -6,10 +6,9 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from warpproof.core import Claim, Status
-from warpproof.machine.setup import BufferInfo
-from warpproof.machine.trace import Access, Hazard, Obligation, Trace
+from warpproof.machine import Access, BufferInfo, Hazard, Obligation, Trace
 from warpproof.safety.cases import case_against
-from warpproof.solve.facts import Facts
+from warpproof.solve import Facts
 from warpproof.terms import Arena, Poly, Pred, const, divide_monomial
 
 Where = Callable[[int], str]

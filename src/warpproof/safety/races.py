@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from warpproof.core import Claim, Status
-from warpproof.machine.setup import BufferInfo
-from warpproof.machine.trace import Access, Trace
-from warpproof.solve import Answer, Piece, Problem, equal_index_same_thread, injective, single_thread
-from warpproof.solve.facts import Facts
+from warpproof.machine import Access, BufferInfo, Trace
+from warpproof.solve import Answer, Facts, Piece, Problem, equal_index_same_thread, injective, single_thread
 from warpproof.terms import Arena, Poly
 
 Where = Callable[[int], str]

@@ -6,7 +6,7 @@ from collections.abc import Generator
 from typing import Any
 
 from warpproof.core import Unsupported
-from warpproof.domains.base import AsyncCopy, AsyncGroup, Domain, P, V
+from warpproof.domains import AsyncCopy, AsyncGroup, Domain, P, V
 from warpproof.semantics.binding import Mods
 from warpproof.semantics.registry import missing, rule
 

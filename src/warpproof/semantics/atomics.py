@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import Any, Final
 
-from warpproof.domains.base import Atomic, Domain, FloatMode, P, V
+from warpproof.domains import Atomic, Domain, FloatMode, P, V
 from warpproof.semantics.binding import Mods
 from warpproof.semantics.movement import state_space
 from warpproof.semantics.registry import missing, rule

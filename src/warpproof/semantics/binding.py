@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any, Literal
 
 from warpproof.core import InputError, Unsupported
-from warpproof.domains.base import Domain, Effect, FloatMode
+from warpproof.domains import Domain, Effect, FloatMode
 from warpproof.isa import Operand, ScalarType, is_type, scalar
 from warpproof.ptx import syntax
 from warpproof.semantics.registry import Row, table

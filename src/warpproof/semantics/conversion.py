@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from warpproof.domains.base import Domain, P, V
+from warpproof.domains import Domain, P, V
 from warpproof.isa import ScalarType, scalar
 from warpproof.semantics.binding import Mods
 from warpproof.semantics.integer import constant

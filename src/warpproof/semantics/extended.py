@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import Any
 
-from warpproof.domains.base import Carry, Domain, P, V
+from warpproof.domains import Carry, Domain, P, V
 from warpproof.isa import ScalarType
 from warpproof.semantics.binding import Mods
 from warpproof.semantics.integer import constant

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from warpproof.domains.base import Domain, FloatMode, FloatOp, P, V
+from warpproof.domains import Domain, FloatMode, FloatOp, P, V
 from warpproof.isa import scalar
 from warpproof.semantics.binding import Mods
 from warpproof.semantics.registry import rule

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from warpproof.domains.base import Domain, FloatMode, IntOp, P, V
+from warpproof.domains import Domain, FloatMode, IntOp, P, V
 from warpproof.isa import ScalarType, scalar
 from warpproof.semantics.binding import Mods
 from warpproof.semantics.registry import rule

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal
 
-from warpproof.domains.base import Domain, IntOp, P, V
+from warpproof.domains import Domain, IntOp, P, V
 from warpproof.semantics.binding import Mods
 from warpproof.semantics.integer import constant
 from warpproof.semantics.registry import rule

@@ -6,7 +6,7 @@ import re
 from collections.abc import Generator
 from typing import Any, Final
 
-from warpproof.domains.base import Domain, MatrixLoad, MatrixMultiply, MatrixStore, P, V
+from warpproof.domains import Domain, MatrixLoad, MatrixMultiply, MatrixStore, P, V
 from warpproof.semantics.binding import Mods
 from warpproof.semantics.registry import missing, rule
 

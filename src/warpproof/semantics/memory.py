@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import Any
 
-from warpproof.domains.base import Domain, Load, P, Store, V
+from warpproof.domains import Domain, Load, P, Store, V
 from warpproof.semantics.binding import Mods
 from warpproof.semantics.movement import state_space
 from warpproof.semantics.registry import control, rule

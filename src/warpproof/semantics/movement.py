@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import Any, Final
 
-from warpproof.domains.base import Cvta, Domain, Opaque, P, SpaceTest, V
+from warpproof.domains import Cvta, Domain, Opaque, P, SpaceTest, V
 from warpproof.isa import scalar
 from warpproof.semantics.binding import Mods
 from warpproof.semantics.registry import rule

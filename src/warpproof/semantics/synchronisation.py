@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import Any
 
-from warpproof.domains.base import Barrier, Domain, Fence, GridDependency, P, V, WarpSync
+from warpproof.domains import Barrier, Domain, Fence, GridDependency, P, V, WarpSync
 from warpproof.semantics.binding import Mods
 from warpproof.semantics.registry import missing, rule
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import Any
 
-from warpproof.domains.base import ActiveMask, Domain, Elect, FloatMode, Match, P, Redux, Shuffle, V, Vote
+from warpproof.domains import ActiveMask, Domain, Elect, FloatMode, Match, P, Redux, Shuffle, V, Vote
 from warpproof.semantics.binding import Mods
 from warpproof.semantics.registry import rule
 

@@ -1,6 +1,7 @@
 """Integer sets (isl), SMT (z3 in a child process), entailment: decision procedures behind one kind of answer."""
 
 from warpproof.solve.entailment import implies
+from warpproof.solve.facts import Facts
 from warpproof.solve.linearise import Box, Region
 from warpproof.solve.pieces import Piece
 from warpproof.solve.relations import Answer, Problem
@@ -18,7 +19,7 @@ from warpproof.solve.smt import SmtAnswer, SmtWorker, ask
 from warpproof.solve.smtlib import Sample, entails, refute_le, sample, script
 
 __all__ = [
-    "Answer", "Box", "Piece", "Problem", "Region", "Sample", "SmtAnswer", "SmtWorker", "ask", "covers", "disjoint",
-    "entails", "equal_index_same_thread", "exactly_once", "implies", "injective", "nonempty", "refute_le", "sample",
-    "script", "single_thread", "within",
+    "Answer", "Box", "Facts", "Piece", "Problem", "Region", "Sample", "SmtAnswer", "SmtWorker", "ask", "covers",
+    "disjoint", "entails", "equal_index_same_thread", "exactly_once", "implies", "injective", "nonempty", "refute_le",
+    "sample", "script", "single_thread", "within",
 ]

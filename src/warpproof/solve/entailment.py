@@ -6,9 +6,19 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from warpproof.algebra.constraints import TRUE, Formula, conjunction, formula, lane_classes, split_lanes, support
-from warpproof.algebra.lane_fields import LaneFields, vectors
-from warpproof.algebra.positivity import Certificate, prove_le
+from warpproof.algebra import (
+    TRUE,
+    Certificate,
+    Formula,
+    LaneFields,
+    conjunction,
+    formula,
+    lane_classes,
+    prove_le,
+    split_lanes,
+    support,
+    vectors,
+)
 from warpproof.core import Unsupported
 from warpproof.solve.pieces import (
     FIRST_LOCAL,

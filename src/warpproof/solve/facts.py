@@ -67,7 +67,8 @@ class Facts:
         )
 
     def _small_factor(self, path: Pred, claim: Pred) -> int | None:
-        polys: list[Poly] = [p.data for q in (path, claim) for p in self.arena.conjuncts(q) if p.op in ("le", "eq", "ne")]
+        conjuncts = [p for q in (path, claim) for p in self.arena.conjuncts(q)]
+        polys: list[Poly] = [p.data for p in conjuncts if p.op in ("le", "eq", "ne")]
         for p in polys:
             for m in p.terms:
                 for a in m if len(m) > 1 else ():

@@ -7,8 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from warpproof.algebra.constraints import Formula, at_most, conjunction
-from warpproof.algebra.lane_fields import FIRST_FIELD, LaneFields, lane_fields
+from warpproof.algebra import FIRST_FIELD, Formula, LaneFields, at_most, conjunction, lane_fields
 from warpproof.solve.pieces import FIRST_COPY, Body, bounds
 from warpproof.terms import IntVector, Poly
 

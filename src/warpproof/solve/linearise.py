@@ -13,17 +13,19 @@ from typing import Final
 
 import numpy as np
 
-from warpproof.algebra.constraints import (
+from warpproof.algebra import (
     DERIVED,
+    Change,
     Formula,
     at_most,
+    choose_changes,
     conjunction,
+    contradicts,
     definition,
     formula,
+    prove_le,
     support,
 )
-from warpproof.algebra.positivity import contradicts, prove_le
-from warpproof.algebra.variables import Change, choose_changes
 from warpproof.core import Unsupported
 from warpproof.solve.pieces import (
     FIRST_LOCAL,

@@ -12,19 +12,21 @@ from typing import Final
 
 import numpy as np
 
-from warpproof.algebra.constraints import (
+from warpproof.algebra import (
     DERIVED,
     TRUE,
     Formula,
+    LaneFields,
     at_most,
     conjunction,
     definition,
     formula,
     lane_classes,
+    lane_fields,
     monotone_trip,
     support,
+    vectors,
 )
-from warpproof.algebra.lane_fields import LaneFields, lane_fields, vectors
 from warpproof.core import Unsupported
 from warpproof.terms import Arena, IntVector, Poly, Pred
 

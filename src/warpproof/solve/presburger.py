@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import islpy as isl
 
-from warpproof.algebra.constraints import Formula
+from warpproof.algebra import Formula
 from warpproof.core import Unsupported
 from warpproof.solve.linearise import FIRST_OUTPUT
 from warpproof.terms import Arena, Monomial, Poly

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from warpproof.algebra.constraints import DERIVED, pred_polys, support
+from warpproof.algebra import DERIVED, pred_polys, support
 from warpproof.core import Unsupported
 from warpproof.solve.families import merge
 from warpproof.solve.linearise import Box, Linear, Linearizer, lifted_atoms

@@ -7,19 +7,23 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from warpproof.algebra.constraints import (
+from warpproof.algebra import (
     DERIVED,
     Formula,
+    LaneFields,
+    Undefined,
     conjunction,
     definition,
+    distinct_lanes,
     formula,
     lane_classes,
+    lane_fields,
     negation,
+    satisfies,
     split_lanes,
     support,
+    vectors,
 )
-from warpproof.algebra.evaluation import Undefined, satisfies
-from warpproof.algebra.lane_fields import LaneFields, distinct_lanes, lane_fields, vectors
 from warpproof.core import Unsupported
 from warpproof.solve.smt import SmtAnswer, ask
 from warpproof.terms import Arena, BoolVector, Poly, Pred

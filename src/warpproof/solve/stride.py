@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from warpproof.algebra.constraints import FALSE, TRUE, Formula, at_most, conjunction, disjunction
-from warpproof.algebra.positivity import contradicts
+from warpproof.algebra import FALSE, TRUE, Formula, at_most, conjunction, contradicts, disjunction
 from warpproof.solve.pieces import Body, substitute
 from warpproof.terms import Arena, Poly
 

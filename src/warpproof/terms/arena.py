@@ -13,7 +13,7 @@ from warpproof.terms.nodes import Pred, Real
 from warpproof.terms.poly import IntVector, Poly
 from warpproof.terms.reals import RealArena
 
-_LAZY: Final = frozenset({"add", "max", "min", "mul", "div", "sel", "fold", "red"})
+_LAZY: Final = frozenset({"add", "max", "min", "mul", "div", "ex2", "fold", "red"})
 
 
 class TermMap:
@@ -227,9 +227,39 @@ class Arena(RealArena):
             return x
         if x.op == "red":
             return self.reduction(x.data[0], x.args[0], self.matrix(x)[lanes])
-        if lazy and x.folds and x.op in _LAZY:
+        if lazy and _kept(x) and (x.folds or not self._carried(x)):
+            if x.folds and self._unmoved(x, lanes, {}):
+                return x
             return self.real("gather", (x,), np.ascontiguousarray(lanes).tobytes())
         return self.permutation_map(lanes).real(x)
+
+    def _unmoved(self, x: Real, lanes: IntVector, seen: dict[int, bool]) -> bool:
+        """Lane lanes[t] of x is lane t of x, evidently: reductions over the same lanes, arithmetic on such."""
+        if x.uniform:
+            return True
+        if x.id not in seen:
+            seen[x.id] = self._leaf_unmoved(x, lanes) and (x.op in ("red", "gather") or all(
+                self._unmoved(y, lanes, seen) for y in x.args
+            ))
+        return seen[x.id]
+
+    def _leaf_unmoved(self, x: Real, lanes: IntVector) -> bool:
+        match x.op:
+            case "red":
+                return bool((self.matrix(x)[lanes] == self.matrix(x)).all())
+            case "gather":
+                return bool((self.permutation(x)[lanes] == self.permutation(x)).all())
+            case "load" | "int":
+                p = x.data[1] if x.op == "load" else x.data
+                return bool(self.permutation_map(lanes).poly(p) == p)
+            case "state" | "cell":
+                return False
+            case _:
+                return x.pred is None or self.permutation_map(lanes).pred(x.pred) is x.pred
+
+    def _carried(self, x: Real) -> bool:
+        """A loop-carried unknown occurs."""
+        return any(self.atoms[i].kind == "state" for i in x.free)
 
     def permutation_map(self, lanes: IntVector) -> TermMap:
         """The lane permutation as a mapping (memoised)."""
@@ -267,6 +297,7 @@ class Arena(RealArena):
 
     def fold(self, op: str, atom: int, domain: Pred, body: Real) -> Real:
         """op over the values of `atom` in `domain` of `body`; the bound variable is renamed canonically."""
+        body = self._near(body)
         if body is self.identity(op):
             return body
         b = self.bound(max(body.height, domain.height) + 1)
@@ -293,6 +324,11 @@ class Arena(RealArena):
         fresh = self.fresh("index", f"j{len(self.atoms)}", lo, None)
         rename = self.substitution({b: self.variable(fresh)})
         return op, fresh.id, rename.pred(fold.pred), rename.real(fold.args[0])
+
+
+def _kept(x: Real) -> bool:
+    """True for values that stay one gather: computed ones; loads and guarded loads are moved to their new index."""
+    return x.op in _LAZY or (x.op == "sel" and (x.folds or x.args[0].op not in ("load", "const", "int")))
 
 
 def _canonical(terms: dict[tuple[int, ...], int | IntVector]) -> dict[tuple[int, ...], int | IntVector]:

@@ -45,7 +45,7 @@ class PredicateArena(IntegerArena):
             uniform = False
         if op == "dom" and isinstance(data, tuple):
             free = free | {data[0]}
-        height = max([n.height for n in (*args, *reals)], default=0)
+        height = max([*(n.height for n in args), *(n.height for n in reals)], default=0)
         if isinstance(poly, Poly):
             height = max(height, self.poly_height(poly))
         node = Pred(len(self._preds), op, args, data, reals, free, uniform, height)

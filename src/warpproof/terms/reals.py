@@ -92,6 +92,8 @@ class RealArena(PredicateArena):
                 return args[0].ext | args[1].ext
             case "mul":
                 return self._scaled_extent(args)
+            case "abs":
+                return PLUS_INF if args[0].ext else 0
             case "sel" | "gather" | "red":
                 return args[0].ext | args[1].ext if op == "sel" else args[0].ext
             case "state":
@@ -158,6 +160,7 @@ class RealArena(PredicateArena):
         merged = self._combine("add", a, b)
         if merged is not None:
             return merged
+        a, b = self._near(a), self._near(b)
         return self.real("add", (a, b) if a.id <= b.id else (b, a))
 
     def neg(self, a: Real) -> Real:
@@ -172,6 +175,7 @@ class RealArena(PredicateArena):
 
     def mul(self, a: Real, b: Real) -> Real:
         """a · b with 0 and 1 and constants folded."""
+        a, b = self._near(a), self._near(b)
         for x, y in ((a, b), (b, a)):
             if x is self.one:
                 return y
@@ -191,6 +195,7 @@ class RealArena(PredicateArena):
         """a / b; the caller shows b ≠ 0."""
         if b is self.one:
             return a
+        a, b = self._near(a), self._near(b)
         if a.op == "const" and b.op == "const" and b.data:
             return self.rational(a.data / b.data)
         return self.real("div", (a, b))
@@ -205,7 +210,7 @@ class RealArena(PredicateArena):
                 return self.rational(v.__floor__())
             if op == "ex2" and v == 0:
                 return self.one
-        return self.real(op, (a,))
+        return self.real(op, (self._near(a),))
 
     def maximum(self, a: Real, b: Real) -> Real:
         """max(a, b)."""
@@ -225,6 +230,7 @@ class RealArena(PredicateArena):
         merged = self._combine(op, a, b)
         if merged is not None:
             return merged
+        a, b = self._near(a), self._near(b)
         return self.real(op, (a, b) if a.id <= b.id else (b, a))
 
     def combine(self, op: str, a: Real, b: Real) -> Real:
@@ -251,6 +257,10 @@ class RealArena(PredicateArena):
             rows = [np.unique(r) for r in matrix] if (np.diff(matrix, axis=1) == 0).any() else None
             if rows is not None and len({len(r) for r in rows}) == 1:
                 matrix = np.stack(rows)
+        if op in ("max", "min") and leaf.op == "state":
+            sources = np.frombuffer(leaf.data[1], np.int64)[matrix]
+            if (sources == sources[:, :1]).all():
+                matrix = matrix[:, :1]
         if matrix.shape[1] == 1:
             return self.permute(leaf, np.ascontiguousarray(matrix[:, 0]), lazy=True)
         return self.real("red", (leaf,), (op, np.ascontiguousarray(matrix).tobytes(), matrix.shape[1]))
@@ -267,6 +277,10 @@ class RealArena(PredicateArena):
     def permute(self, x: Real, lanes: IntVector, *, lazy: bool = False) -> Real:
         """The node whose lane t is lane lanes[t] of x (see the mapping module)."""
         raise NotImplementedError
+
+    def _near(self, x: Real) -> Real:
+        """x with a lane permutation of a term without folds carried out: only a reduction keeps it as a node."""
+        return self.permute(x.args[0], self.permutation(x)) if x.op == "gather" and not x.args[0].folds else x
 
     def _combine(self, op: str, a: Real, b: Real) -> Real | None:
         if not ({"gather", "red"} & {a.op, b.op}):
@@ -299,6 +313,7 @@ class RealArena(PredicateArena):
             return a
         if g.op == "false":
             return b
+        a, b = self._near(a), self._near(b)
         if a is self.zero or (a.op == "inf" and b.op != "inf"):
             g, a, b = self.negate(g), b, a
         if g.op == "fcmp" and g.data in ("lt", "le") and {a, b} == set(g.reals):

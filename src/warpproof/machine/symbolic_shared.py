@@ -1,0 +1,139 @@
+"""Shared-memory accesses of the symbolic machine: bounds, alignment, races by footprint, initialisation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from warpproof.domains import Choice, Float, Int, Pack, ScalarType, Undef, Value
+from warpproof.machine.mixing import permute
+from warpproof.machine.trace import Hazard
+from warpproof.terms import IntVector, Poly
+
+if TYPE_CHECKING:
+    from warpproof.machine.symbolic import SymbolicMachine
+
+
+class SharedAccess:
+    """Reads and writes shared memory for one machine, leaving a hazard wherever something is not shown."""
+
+    def __init__(self, machine: SymbolicMachine) -> None:
+        self.machine, self.arena = machine, machine.arena
+
+    def _hazard(self, kind: str, detail: str) -> None:
+        m = self.machine
+        m.trace.hazards.append(Hazard(kind, detail, m.current, None, m.path.condition()))
+
+    def align(self, offset: Poly, size: int) -> None:
+        """Report a shared address that is not a multiple of the access size (PTX ISA, alignment of memory operands)."""
+        if offset.is_constant() and (offset.lanes(self.arena.lanes)[self.machine.path.mask] % size).any():
+            self._hazard("misaligned", f"a shared-memory address is not a multiple of {size}")
+
+    def _cells(self, offset: Poly, width: int) -> IntVector | None:
+        m = self.machine
+        cells = m.shared.locate(offset, width, m.path.mask)
+        if m.shared.in_bounds(cells, width):
+            return cells
+        self._hazard("shared-bounds", "shared memory is accessed outside its allocation")
+        return None
+
+    def target(self, offset: Poly, size: int) -> IntVector | None:
+        """The cells an asynchronous copy of `size` bytes overwrites, recorded as written; None outside of it."""
+        self.align(offset, size)
+        cells = self._cells(offset, size)
+        if cells is not None:
+            self._touch(cells, size, write=True)
+        return cells
+
+    def _touch(self, cells: IntVector, width: int, write: bool, alike: bool = False) -> None:
+        m = self.machine
+        lanes = np.nonzero(m.path.mask)[0]
+        for j in range(width // m.shared.unit):
+            fp = m.shared.footprint
+            at = cells[lanes] + j
+            found = fp.write(at, lanes, m.current, alike) if write else fp.read(at, lanes, m.current)
+            if found is not None:
+                t = int(lanes[found[0]])
+                what = "written" if write else "read"
+                if fp.pending.stage[cells[t] + j]:
+                    self._hazard("race", f"shared memory {what} by thread {t} while a cp.async into it may be running")
+                    continue
+                m.trace.hazards.append(
+                    Hazard("race", f"shared memory {what} by thread {t} while another thread's access is unordered",
+                           m.current, found[1], m.path.condition())
+                )
+
+    def load(self, offset: Poly, ty: ScalarType, count: int) -> list[Value]:
+        """Elements at a shared offset and the next ones, for every active lane."""
+        m, width = self.machine, ty.width // 8
+        out: list[Value] = []
+        self.align(offset, width * count)
+        for i in range(count):
+            cells = self._cells(offset + i * width, width)
+            if cells is None:
+                out.append(Undef(ty.width, "shared memory read outside its allocation"))
+                continue
+            self._touch(cells, width, write=False)
+            value, written = m.shared.load(cells, width, m.path.mask)
+            value = self._on_path(value)
+            if not written and _poisoned(value):
+                self._hazard("uninitialised", "shared memory is read where it may not have been written")
+            out.append(value)
+        return out
+
+    def _on_path(self, value: Value) -> Value:
+        """The value with choices decided by the reader's own path."""
+        guard = self.machine.path.symbolic()
+        if isinstance(value, Float) and guard.op != "true":
+            return Float(value.kind, value.width, self.arena.under(value.node, guard, True))
+        if isinstance(value, Pack) and guard.op != "true":
+            return Pack(value.width, tuple(self._on_path(p) for p in value.parts))
+        if isinstance(value, Choice) and self.arena.implies(guard, value.pred):
+            return self._on_path(value.first)
+        return value
+
+    def store(self, offset: Poly, width: int, value: Value) -> None:
+        """Store `width` bytes at a shared offset in every active lane."""
+        m = self.machine
+        cells = self._cells(offset, width)
+        if cells is not None:
+            self._touch(cells, width, write=True, alike=self._alike(cells, value))
+            m.shared.store(cells, value, width, m.path.mask, m.path.symbolic())
+
+    def _alike(self, cells: IntVector, value: Value) -> bool:
+        """Lanes that store to the same cell in this instruction store the same value."""
+        m = self.machine
+        lanes = np.nonzero(m.path.mask)[0]
+        _, first, which = np.unique(cells[lanes], return_index=True, return_inverse=True)
+        if len(first) == len(lanes):
+            return False
+        source = np.arange(self.arena.lanes)
+        source[lanes] = lanes[first[which.reshape(-1)]]
+        if not m.path.warp_uniform(source) or not self._same(value, source):
+            return False
+        m.assume("same-value-stores", "several threads storing one value to one place leave that value there",
+                 "PTX memory model: what is read there is one of the values written")
+        return True
+
+    def _same(self, value: Value, source: IntVector) -> bool:
+        """Every lane holds what lane source[t] holds."""
+        if isinstance(value, Float):
+            return self.arena.permute(value.node, source) is value.node
+        if isinstance(value, Pack):
+            return all(self._same(p, source) for p in value.parts)
+        return permute(self.machine.dom, value, source) == value
+
+
+def _poisoned(v: Value) -> bool:
+    match v:
+        case Float(_, _, node):
+            return node.poisoned
+        case Pack(_, parts):
+            return any(_poisoned(p) for p in parts)
+        case Choice(_, _, a, b):
+            return _poisoned(a) or _poisoned(b)
+        case Undef():
+            return True
+        case Int():
+            return False
