@@ -148,6 +148,9 @@ class Normaliser:
         masked = self._masked(e)
         if masked is not None:
             return masked
+        guards = {g for (g, _, _) in e if g.op != "true"}
+        if 0 < len(guards) <= 2:
+            return self._by_cases(e, min(guards))
         if any(g.op != "true" or x2 for (g, _, x2) in e):
             return self.forms.atom(self.arena.unary("ex2", self.canonical(y)))
         one = (self.arena.true, (), 0)
@@ -176,6 +179,13 @@ class Normaliser:
                     if found is not None:
                         return found[0], a.combine(y.op, found[1], other)
         return None
+
+    def _by_cases(self, e: Form, g: Pred) -> Form:
+        """2^([g]·a + b) = [g]·2^(a + b) + [¬g]·2^b."""
+        on = total({(self.arena.true, f, x) if h is g else (h, f, x): c} for (h, f, x), c in e.items())
+        off = {key: c for key, c in e.items() if key[0] is not g}
+        first, second = (self.form(self.arena.unary("ex2", self.term(part))) for part in (on, off))
+        return add(self.forms.guarded(g, first), self.forms.guarded(self.arena.negate(g), second))
 
     def _masked(self, e: Form) -> Form | None:
         """2^(c·sel(g, a, −∞) + …) = [g]·2^(c·a + …) for c > 0."""

@@ -125,7 +125,10 @@ class Matcher:
         opened = open_fold(a, at_lead)
         pieces = []
         for part in (self._where_it_counts(p) for p in parts):
-            solved = self._solve(part, opened, a.conj((part.guard, local)))
+            here_guard = a.conj((part.guard, local))
+            if self.facts.infeasible(here_guard):
+                continue
+            solved = self._solve(part, opened, here_guard)
             if solved is None:
                 self.why = "a summand of the kernel is not a summand of the reference"
                 return False
@@ -162,6 +165,8 @@ class Matcher:
         rest = a.identity(op)
         for part in parts:
             guard = self._reduced(part.guard, path)
+            if self.facts.infeasible(a.conj((guard, path))):
+                continue
             solved = self._solve(part, opened, a.conj((guard, path)))
             if solved is not None:
                 pieces.append(Piece((guard,), part.loops, (), solved, part.weight))

@@ -102,10 +102,16 @@ class Elements:
         return Unsupported(what, "an operand may be infinite and the result may be NaN",
                            hint="apply the mask after the arithmetic, or add preconditions that keep axes non-empty")
 
+    def _bounded(self, made: Real) -> Real:
+        """A node made of finite operands only, which is finite whatever its structure admits."""
+        if made.ext:
+            self.finite.add(made)
+        return made
+
     def add(self, x: Real, y: Real) -> Real:
         """x + y."""
         if not (self.infinite(x) or self.infinite(y)):
-            return self.arena.add(x, y)
+            return self._bounded(self.arena.add(x, y))
         spread = self._spread(self.add, (x, y))
         if spread is not None:
             return spread
@@ -122,7 +128,7 @@ class Elements:
             return spread
         if self.infinite(x) and x.op != "inf":
             raise self._stuck("negation")
-        return self.arena.neg(x)
+        return self.arena.neg(x) if x.op == "inf" else self._bounded(self.arena.neg(x))
 
     def sub(self, x: Real, y: Real) -> Real:
         """x − y."""
@@ -131,7 +137,7 @@ class Elements:
     def mul(self, x: Real, y: Real) -> Real:
         """x · y."""
         if not (self.infinite(x) or self.infinite(y)):
-            return self.arena.mul(x, y)
+            return self._bounded(self.arena.mul(x, y))
         spread = self._spread(self.mul, (x, y))
         if spread is not None:
             return spread

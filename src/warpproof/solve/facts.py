@@ -137,4 +137,6 @@ class Facts:
             rest = self.arena.conj(q for q in parts if q is not p)
             if p.op == "le" and self.implied(rest, self.arena.negate(p)):
                 return True
+            if p.op == "or" and all(self.infeasible(self.arena.conj((rest, q))) for q in p.args):
+                return True
         return hard and self._sets(path, self.arena.false)

@@ -227,7 +227,7 @@ class Arena(RealArena):
             return x
         if x.op == "red":
             return self.reduction(x.data[0], x.args[0], self.matrix(x)[lanes])
-        if lazy and _kept(x) and (x.folds or not self._carried(x)):
+        if lazy and _kept(x) and (x.folds or x.op in ("max", "min") or not self._carried(x)):
             if x.folds and self._unmoved(x, lanes, {}):
                 return x
             return self.real("gather", (x,), np.ascontiguousarray(lanes).tobytes())

@@ -1,0 +1,157 @@
+"""The running kernel as an oracle: install filters in a throwaway process, see what becomes of a call, read them back."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import platform
+import select
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from warpproof.core import InputError, Unsupported
+from warpproof.sandbox import actions
+from warpproof.sandbox.instructions import Program, decode, encode
+from warpproof.sandbox.interpreter import Call
+
+_PROBER: Final = Path(__file__).with_name("prober.py")
+_ANSWER_S: Final = 30.0
+_SIGSYS: Final = 31
+AUDIT_X86_64: Final = 0xC000003E
+AUDIT_I386: Final = 0x40000003
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What the kernel did with a call: "killed" (SIGSYS, also for trap), "errno" with its number, or "passed"."""
+
+    kind: str
+    number: int = 0
+
+    def agrees(self, value: int) -> bool:
+        """Whether that is what a filter's returned value stands for."""
+        value = actions.effective(value)
+        action = value & actions.ACTION_MASK
+        if action == actions.ERRNO:
+            return self == Seen("errno", value & actions.DATA_MASK)
+        if actions.passes(value):
+            return self.kind == "passed"
+        return self.kind == "killed"
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """The filters of a thread, most recently added first, and its name, no_new_privs bit and seccomp mode."""
+
+    filters: tuple[Program, ...]
+    name: str
+    no_new_privs: bool
+    mode: str
+
+
+class Kernel:
+    """A prober process, started at the first question. Not for use by two threads at once."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Kernel:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the process, if one runs."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+            process.wait()
+            for pipe in (process.stdin, process.stdout):
+                if pipe is not None:
+                    with contextlib.suppress(BrokenPipeError):
+                        pipe.close()
+
+    def refusal(self, program: Program) -> int:
+        """0 if the kernel loads the program, else the errno of its refusal."""
+        answer = self._ask({"task": "probe", "filters": [encode(program).hex()], "calls": []})
+        value = answer["installed"][0]
+        if value is None:
+            raise Unsupported("live kernel", "the installation of the filter did not return")
+        return -int(value)
+
+    def observe(self, filters: Sequence[Program], calls: Sequence[Call]) -> tuple[Seen | None, ...]:
+        """What becomes of the calls, in order, under the filters (oldest first); None after a call that killed.
+
+        No call is carried out. `ip` is the kernel's to choose; only the native and the i386 architecture can be tried.
+        """
+        if platform.machine() != "x86_64" or sys.platform != "linux":
+            raise Unsupported("live kernel", f"filters are tried on x86-64 Linux, not on {platform.machine()}")
+        described = [{"call": [c.nr, *c.args], "foreign": int(_foreign(c))} for c in calls]
+        answer = self._ask({"task": "probe", "filters": [encode(p).hex() for p in filters], "calls": described})
+        if not answer["guarded"] or any(value != 0 for value in answer["installed"]):
+            raise Unsupported("live kernel", f"the filters were not installed: {answer['installed']}")
+        seen: list[Seen | None] = []
+        for value in answer["results"]:
+            if value is None:
+                dead = any(s is not None and s.kind == "killed" for s in seen)
+                seen.append(None if dead or answer["signal"] != _SIGSYS else Seen("killed"))
+            else:
+                passed = value == -errno.ENOSYS
+                seen.append(Seen("passed") if passed else Seen("errno", -value))
+        return tuple(seen)
+
+    def read_back(self, filters: Sequence[Program]) -> Loaded:
+        """What the kernel holds after the filters (oldest first) were installed in a process of their own."""
+        answer = self._ask({"task": "read_back", "filters": [encode(p).hex() for p in filters]})
+        if "filters" not in answer:
+            raise Unsupported("live kernel", f"reading filters back: {answer['error']}",
+                              hint="PTRACE_SECCOMP_GET_FILTER needs CAP_SYS_ADMIN")
+        return _loaded(answer)
+
+    def running(self, pid: int) -> dict[int, Loaded]:
+        """The filters of each thread of a running process; BOX605 if they may not be read."""
+        answer = self._ask({"task": "running", "pid": pid})
+        if "threads" not in answer:
+            raise InputError("BOX605", f"process {pid}: {answer['error']}")
+        for tid, thread in answer["threads"].items():
+            if "filters" not in thread:
+                raise InputError("BOX605", f"process {pid}, thread {tid}: {thread['error']}",
+                                 hint="reading filters needs CAP_SYS_ADMIN and an unconfined reader")
+        return {int(tid): _loaded(thread) for tid, thread in answer["threads"].items()}
+
+    def _ask(self, question: dict[str, Any]) -> dict[str, Any]:
+        if self._process is None or self._process.poll() is not None:
+            self.close()
+            self._process = subprocess.Popen([sys.executable, "-I", str(_PROBER)], stdin=subprocess.PIPE,
+                                             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        process = self._process
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            process.stdin.write(json.dumps(question).encode() + b"\n")
+            process.stdin.flush()
+            ready = select.select([process.stdout], [], [], _ANSWER_S)[0]
+            line = process.stdout.readline() if ready else b""
+            answer: dict[str, Any] = json.loads(line)
+        except (OSError, ValueError) as error:
+            self.close()
+            raise Unsupported("live kernel", f"the prober process gave no answer: {error}") from None
+        return answer
+
+
+def _foreign(call: Call) -> bool:
+    if call.arch not in (AUDIT_X86_64, AUDIT_I386):
+        raise Unsupported("live kernel", f"architecture {call.arch:#x} cannot be tried on this machine")
+    return call.arch == AUDIT_I386
+
+
+def _loaded(answer: dict[str, Any]) -> Loaded:
+    filters = tuple(decode(bytes.fromhex(text)) for text in answer["filters"])
+    status = answer["status"]
+    return Loaded(filters, status["Name"], status["NoNewPrivs"] == "1", status["Seccomp"])
