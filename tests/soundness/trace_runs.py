@@ -154,15 +154,16 @@ def _one_cta(run: Symbolic, call: Call, cta: tuple[int, ...], wanted: dict[tuple
             out.stores += len(index)
 
 
-def _elements(run: Symbolic, outcome: Any, log: Mapping[tuple[str, str], set[int]], wanted: Mapping[tuple[str, str], set[int]],
-              out: Comparison) -> None:
+def _elements(run: Symbolic, outcome: Any, log: Mapping[tuple[str, str], set[int]],
+              wanted: Mapping[tuple[str, str], set[int]], out: Comparison) -> None:
     for p in run.launch.buffers:
         for kind in ("load", "store"):
             size = element_width(p.dtype) // 8
             seen = {o // size for o in log.get((kind, p.name), set())}
             said = wanted.get((kind, p.name), set())
             if out.findings & {"out-of-bounds", "write-to-input"}:  # such accesses do not happen in the run
-                count = outcome.buffers[p.name].size // size if outcome.buffers[p.name].writable or kind == "load" else 0
+                buffer = outcome.buffers[p.name]
+                count = buffer.size // size if buffer.writable or kind == "load" else 0
                 said = {i for i in said if 0 <= i < count}
             if seen != said:
                 out.wrong.append(f"{kind}s of {p.name}: only the trace {sorted(said - seen)[:5]}, "

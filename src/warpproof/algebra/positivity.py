@@ -21,7 +21,7 @@ from warpproof.algebra.lane_fields import LaneFields, distinct_lanes, lane_field
 from warpproof.algebra.refutation import System, Tree, refutes
 from warpproof.algebra.search import Search
 from warpproof.algebra.simplex import OutOfSteps, Steps
-from warpproof.algebra.variables import Change, choose_changes
+from warpproof.algebra.variables import Change, Elimination, choose_changes, find_elimination
 from warpproof.core import Unsupported
 from warpproof.terms import Arena, BoolVector, IntVector, Poly, Pred
 
@@ -29,6 +29,7 @@ DEFAULT_BUDGET: Final = 3000
 _POINTWISE_LIMIT: Final = 64
 _FIRST_HULL: Final = -1000
 _FIRST_CHANGE: Final = -5000
+_MAX_ELIMINATIONS: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +37,14 @@ class LaneCase:
     """A refutation of `goal > 0` on some lanes.
 
     `style`: `fields` (radices of the lane fields), `hull` (every lane vector an unknown between its extremes) or
-    `point` (one lane stands for those with the same coefficients). `changes` of unknowns come before the tree.
+    `point` (one lane stands for those with the same coefficients). `changes` of unknowns come before the
+    tree.
     """
 
     lanes: tuple[int, ...]
     style: str
     radices: tuple[int, ...]
-    changes: tuple[Change, ...]
+    changes: tuple[Change | Elimination, ...]
     tree: Tree
 
 
@@ -114,12 +116,23 @@ def _check_case(c: Certificate, case: LaneCase, lanes: IntVector) -> bool:
     system = _system(c.arena, c.goal, c.hypotheses, lanes, view)
     if system is None:
         return False
-    for change in case.changes:
-        if not change.valid({a for p in system.every_poly() for a in p.atoms()}):
-            return False
+    changed = _changed(system, case.changes)
+    return changed is not None and refutes(changed, case.tree)
+
+
+def _changed(system: System, changes: Iterable[Change | Elimination]) -> System | None:
+    """The system after changes of unknowns, None when one of them is not justified."""
+    for change in changes:
+        if isinstance(change, Elimination):
+            equation = change.equation()
+            if not any(p in (equation, -equation) for p in system.equations()):
+                return None
+        elif not change.valid({a for p in system.every_poly() for a in p.atoms()}):
+            return None
         system = system.changed(change.apply)
+    system = system.copy()
     system.add_signs()
-    return refutes(system, case.tree)
+    return system
 
 
 # ---------------------------------------------------------------------- lanes
@@ -162,7 +175,7 @@ def _pointwise(
 
 def _attempt(
     arena: Arena, p: Poly, hypotheses: Sequence[Pred], lanes: IntVector, view: _View, steps: Steps
-) -> tuple[tuple[Change, ...], Tree] | None:
+) -> tuple[tuple[Change | Elimination, ...], Tree] | None:
     system = _system(arena, p, hypotheses, lanes, view)
     if system is None:
         return None
@@ -172,17 +185,17 @@ def _attempt(
 
 def refutation(
     system: System, steps: Steps, focus: frozenset[int] = frozenset()
-) -> tuple[tuple[Change, ...], Tree] | None:
+) -> tuple[tuple[Change | Elimination, ...], Tree] | None:
     """Changes of unknowns and a refutation of the changed system; raises `OutOfSteps`."""
-    system = system.copy()
+    changes: list[Change | Elimination] = []
+    after = system
+    while len(changes) < _MAX_ELIMINATIONS and (found := find_elimination(after.equations())) is not None:
+        changes.append(found)
+        after = after.changed(found.apply)
     numbers = count(_FIRST_CHANGE, -1)
-    changes = choose_changes(
-        system.every_poly(), system.inequalities(), lambda f: next(numbers), lambda a: True
-    )
-    for change in changes:
-        system = system.changed(change.apply)
-    system.add_signs()
-    tree = _staged(system, steps, focus)
+    changes += choose_changes(after.every_poly(), after.inequalities(), lambda f: next(numbers), lambda a: True)
+    changed = _changed(system, changes)
+    tree = None if changed is None else _staged(changed, steps, focus)
     return None if tree is None else (tuple(changes), tree)
 
 
@@ -315,10 +328,8 @@ def contradicts(arena: Arena, goal: Poly, formulas: Iterable[Formula], budget: i
         return False
     if found is None:
         return False
-    for change in found[0]:
-        out = out.changed(change.apply)
-    out.add_signs()
-    return refutes(out, found[1])
+    changed = _changed(out, found[0])
+    return changed is not None and refutes(changed, found[1])
 
 
 __all__ = ["Certificate", "LaneCase", "check", "contradicts", "prove_le"]

@@ -74,6 +74,10 @@ class System:
         self.polys.append(p)
         self.equal.append(equality)
 
+    def equations(self) -> list[Poly]:
+        """The polynomials that are 0."""
+        return [p for p, e in zip(self.polys, self.equal) if e]
+
     def inequalities(self) -> list[Poly]:
         """The polynomials that are ≥ 0."""
         return [p for p, e in zip(self.polys, self.equal) if not e]

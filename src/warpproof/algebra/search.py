@@ -18,6 +18,7 @@ Label = tuple[tuple[int, ...], Monomial]
 _BATCH: Final = 8
 _MAX_PRODUCTS: Final = 400
 _MAX_DEGREE: Final = 6
+_MAX_WEIGHT: Final = 4096
 _TERMS: Final = 100  # terms of polynomials that cost one step
 
 
@@ -26,7 +27,7 @@ class Search:
 
     def __init__(
         self, system: System, steps: Steps, focus: frozenset[int] | None = None, *, products: bool = True,
-        cuts: int = 3,
+        cuts: int = 6,
     ) -> None:
         """Products are formed for the nonlinear monomials of the first fact (the negated goal) and those that mention
         an unknown in `focus`; for all nonlinear monomials when `focus` is None."""
@@ -194,25 +195,34 @@ class Search:
         return Split(index, tuple(children))
 
     def _cut(self) -> Tree | None:
-        """Branch on an unknown with a fractional value."""
+        """A cut by rounding, which closes one side at once, or a branch on an unknown with a fractional value."""
         if not self._cuts:
             return None
+        cuts = sorted(self._simplex.rounding_cuts(), key=_weight)
+        if cuts and _weight(cuts[0])[0] <= _MAX_WEIGHT:
+            return self._branch(cuts[0])
         for m, v in sorted(self._simplex.values().items()):
-            if len(m) != 1 or v.q == 1:
-                continue
-            poly = Poly({m: 1}) - int(v.p // v.q)
-            children: list[Tree] = []
-            for side in (-poly, poly - 1):
-                self._steps.take(4)
-                child = self._child()
-                child._cuts -= 1
-                child.system.fact(side)
-                sub = child.run()
-                if sub is None:
-                    return None
-                children.append(sub)
-            return Cut(poly, (children[0], children[1]))
+            if len(m) == 1 and v.q != 1:
+                return self._branch(Poly({m: 1}) - int(v.floor()))
         return None
+
+    def _branch(self, poly: Poly) -> Tree | None:
+        """The cases poly ≤ 0 and poly ≥ 1."""
+        children: list[Tree] = []
+        for side in (-poly, poly - 1):
+            self._steps.take(4)
+            child = self._child()
+            child._cuts -= 1
+            child.system.fact(side)
+            sub = child.run()
+            if sub is None:
+                return None
+            children.append(sub)
+        return Cut(poly, (children[0], children[1]))
+
+
+def _weight(p: Poly) -> tuple[int, tuple[tuple[tuple[int, ...], int | bytes], ...]]:
+    return sum(abs(c) if isinstance(c, int) else 0 for m, c in p.terms.items() if m), p.key
 
 
 def _labelled(found: dict[Any, Any]) -> list[tuple[Label, Any]]:

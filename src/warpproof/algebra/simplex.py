@@ -6,7 +6,7 @@ rule. Everything is exact; the unknowns are monomials, so a nonlinear monomial i
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from typing import Any, Final
 
 from flint import fmpq
@@ -56,6 +56,7 @@ class Simplex:
         self._lower: list[_Bound | None] = []
         self._upper: list[_Bound | None] = []
         self._rows: dict[int, dict[int, Number]] = {}
+        self._polys: list[Poly] = []
         self._conflict: dict[Hashable, Number] | None = None
 
     def copy(self) -> Simplex:
@@ -63,11 +64,13 @@ class Simplex:
         out = Simplex(self._steps)
         out._index, out._value = dict(self._index), list(self._value)
         out._lower, out._upper = list(self._lower), list(self._upper)
+        out._polys = list(self._polys)
         out._rows = {i: dict(r) for i, r in self._rows.items()}
         out._conflict = self._conflict
         return out
 
-    def _unknown(self) -> int:
+    def _unknown(self, p: Poly) -> int:
+        self._polys.append(p)
         self._value.append(_ZERO)
         self._lower.append(None)
         self._upper.append(None)
@@ -76,7 +79,7 @@ class Simplex:
     def _monomial(self, m: Monomial) -> int:
         i = self._index.get(m)
         if i is None:
-            i = self._index[m] = self._unknown()
+            i = self._index[m] = self._unknown(Poly({m: 1}))
         return i
 
     def values(self) -> dict[Monomial, Number]:
@@ -115,7 +118,7 @@ class Simplex:
                     row.pop(x, None)
                 else:
                     row[x] = new
-        s = self._unknown()
+        s = self._unknown(Poly(dict(unknowns)))
         self._value[s] = value
         self._rows[s] = row
         return s
@@ -210,3 +213,44 @@ class Simplex:
                     other[x] = v
         self._rows[j] = new
         self._steps.take(1 + touched // _ENTRIES)
+
+    # ------------------------------------------------------------------ integers
+    def rounding_cuts(self) -> Iterator[Poly]:
+        """Integer polynomials g such that g ≤ 0 is infeasible over the rationals while g ≥ 1 excludes the current values.
+
+        These are Gomory's fractional cuts: all unknowns, slacks included, are integers. Needs a feasible tableau.
+        """
+        for i, row in sorted(self._rows.items()):
+            v = self._value[i]
+            if v.q == 1:
+                continue
+            for up in (True, False):
+                f = self._polys[i]
+                for j, a in row.items():
+                    part = self._distance(j)
+                    if part is None:
+                        if a.q != 1:
+                            break
+                        f = f - self._polys[j] * int(a.p)
+                        continue
+                    distance, sign = part
+                    slope = a * sign
+                    k = slope.floor() if up else slope.ceil()
+                    f = f - distance * int(k)
+                else:
+                    yield from self._cut(f, up)
+
+    def _cut(self, f: Poly, up: bool) -> Iterator[Poly]:
+        """g for the fact f ≥ its current value (or ≤) rounded to the integers."""
+        value = sum((c * self._value[self._index[m]] for m, c in f.terms.items() if m), fmpq(0)) + f.constant
+        if value.q != 1:
+            yield f - int(value.floor()) if up else int(value.ceil()) - f
+
+    def _distance(self, j: int) -> tuple[Poly, int] | None:
+        """How far an unknown is from the bound it sits on, and the sign with which it moves; None off its bounds."""
+        lo, hi, v = self._lower[j], self._upper[j], self._value[j]
+        if lo is not None and v == lo.value and v.q == 1:
+            return self._polys[j] - int(v.p), 1
+        if hi is not None and v == hi.value and v.q == 1:
+            return int(v.p) - self._polys[j], -1
+        return None

@@ -15,6 +15,7 @@ from warpproof.terms import Poly
 
 _WORTH_A_LOOK: Final = 10
 _MAX_CHANGES: Final = 4
+_MAX_EQUATION: Final = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,33 @@ class Change:
     def apply(self, p: Poly) -> Poly:
         """The image of a lane-uniform polynomial."""
         return replace_unknown(p, self.old, self.value())
+
+
+@dataclass(frozen=True, slots=True)
+class Elimination:
+    """The unknown `old` replaced by a polynomial it is equal to by one of the facts."""
+
+    old: int
+    by: Poly
+
+    def equation(self) -> Poly:
+        """What must be among the facts to be 0, up to sign."""
+        return Poly({(self.old,): 1}) - self.by
+
+    def apply(self, p: Poly) -> Poly:
+        """The image of a lane-uniform polynomial."""
+        return replace_unknown(p, self.old, self.by)
+
+
+def find_elimination(equations: Iterable[Poly]) -> Elimination | None:
+    """The first small equation that can be solved for an unknown with slope ±1."""
+    for p in equations:
+        if len(p.terms) > _MAX_EQUATION:
+            continue
+        for m, c in sorted(p.terms.items()):
+            if len(m) == 1 and isinstance(c, int) and abs(c) == 1 and sum(m[0] in n for n in p.terms) == 1:
+                return Elimination(m[0], (p - Poly({m: c})) * -c)
+    return None
 
 
 def replace_unknown(p: Poly, old: int, value: Poly) -> Poly:

@@ -95,6 +95,10 @@ class Matcher:
             columns.append(self.arena.matrix(x))
         elif x.op == "gather":
             columns.append(self.arena.permutation(x)[:, None])
+        elif x.op == "fold" and x.data[0] == op and crosses_lanes(x, op):
+            if x.pred is None or not x.pred.uniform:
+                raise Unsupported("reduction", "a loop of lane-dependent length around a cross-lane reduction")
+            self._sources(x.args[0], op, columns)
         elif x.op in (op, "sel") and x.folds:
             if x.pred is not None and not x.pred.uniform:
                 mask = self.arena.mask_of(x.pred)

@@ -15,7 +15,7 @@ from warpproof.equivalence.outputs import Output, OutputChecker
 from warpproof.machine import Access, BufferInfo, Setup, SymbolicMachine, Trace
 from warpproof.ptx import Kernel
 from warpproof.reference import Launch, SymbolicLaunch
-from warpproof.safety import RealConditions, barrier_claims, condition_claims, memory_claims, race_claims
+from warpproof.safety import Infinities, RealConditions, barrier_claims, condition_claims, memory_claims, race_claims
 from warpproof.solve import Facts
 from warpproof.terms import Arena, Poly, Pred, Real, const
 
@@ -153,7 +153,7 @@ class Proof:
         stages: dict[str, Any] = {
             "equivalence_s": lambda: self._outputs(checker, trace, outputs),
             "conditions_s": lambda: condition_claims(
-                self.arena, self.facts, trace, self._conditions(checker, outputs), where),
+                self.arena, self.facts, trace, self._conditions(checker, trace), where),
             "memory_s": lambda: memory_claims(self.arena, self.facts, trace, self.buffers, shapes, where),
             "races_s": lambda: race_claims(
                 self.arena, self.facts, trace, self.buffers, self._block_dims(), self._splitter(checker), where),
@@ -184,7 +184,7 @@ class Proof:
             claims += checker.check(output, stores)
         return claims
 
-    def _conditions(self, checker: OutputChecker, outputs: Mapping[str, ReferenceArray]) -> RealConditions:
+    def _conditions(self, checker: OutputChecker, trace: Trace) -> RealConditions:
         signs = {}
         for f in self.symbolic.float_facts:
             if f.op in (">", ">=") and f.value >= 0:
@@ -201,7 +201,8 @@ class Proof:
             return found
 
         return RealConditions(self.arena, self.facts, Signs(self.arena, signs), rewrite, canonical,
-                              tuple(self._divisors(checker)), self.outcome.ledger)
+                              tuple(self._divisors(checker)), self.outcome.ledger,
+                              Infinities(self.arena, self.facts, trace.maxima))
 
     def _divisors(self, checker: OutputChecker) -> list[tuple[Pred, Real]]:
         """The canonical divisors of the reference at the coordinates that were compared, and where it divides by them.

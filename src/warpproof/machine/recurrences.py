@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from warpproof.core import Unsupported
 from warpproof.domains import Choice, Float, Int, Pack, Undef, Value
 from warpproof.machine.gauge import Gauge, Maximum
+from warpproof.machine.trace import RunningMaximum
 from warpproof.machine.upcoming import free_atoms
 from warpproof.terms import Atom, Poly, Pred, Real, TermMap, const
 
@@ -143,9 +144,11 @@ class Closer:
             if not (isinstance(value, Float) and isinstance(state, Float) and isinstance(entry, Float)):
                 continue
             new = self.swap.real(value.node)
-            after = self._fold(new, state.node, entry.node, domain) if new.op in ("max", "red") else None
+            after = self._fold(new, state.node, entry.node, domain) if _grows(new) else None
             if after is not None:
                 maxima.append(Maximum(state.node, new, after, entry.node))
+                atom, path = state.node.data[0], self.machine.path.condition()
+                self.machine.trace.maxima[atom] = RunningMaximum(atom, self.var.id, entry.node, new, path)
         self.gauge = Gauge(self.arena, self.machine.dom.scaling, self.states, maxima)
 
     def _recurrence(self, name: str, value: Any, state: Any, v0: Any, domain: Pred) -> Any:
@@ -205,3 +208,8 @@ class Closer:
                 final = Undef(m.shared.unit * 8, "shared memory carried around a loop")
             where = self.changed[m.shared.owner[self.changed] == owner]
             m.shared.owner[where] = m.shared.intern(final)
+
+
+def _grows(x: Real) -> bool:
+    """True for a maximum, or one over lanes."""
+    return x.op == "max" or (x.op == "red" and x.data[0] == "max")

@@ -63,7 +63,6 @@ class SymbolicMachine:
         self._held: dict[tuple[int, int], bool] = {}
         self._predicate: Pred | None = None
         self._depth = 0  # enclosing forks and loops
-        self._apart: list[Pred] = []  # sides of forks that own their footprint
         self._stays = ExitStack()  # the lanes that guarded exits leave over, to the end of the run
 
     # ------------------------------------------------------------------ context of the domain
@@ -287,32 +286,21 @@ class SymbolicMachine:
         apart = guard.uniform
         start = self.shared.footprint.copy() if apart else None
         self._depth += 1
-        with self.path.under(guard), self._own(guard):
+        with self.path.under(guard):
             then()
         first, self.registers = self.registers, dict(before)
         if start is not None:
             left, self.shared.footprint = self.shared.footprint, start
-        with self.path.under(negated), self._own(negated):
+        with self.path.under(negated):
             otherwise()
         self._depth -= 1
         if start is not None:
             self.shared.footprint = self.shared.footprint.union(left)
         self.registers = self.join(guard, first, self.registers)
 
-    @contextmanager
-    def _own(self, guard: Pred) -> Iterator[None]:
-        """Within a side taken by all threads or none, the footprint is that side's alone."""
-        if guard.uniform:
-            self._apart.append(guard)
-        try:
-            yield
-        finally:
-            if guard.uniform:
-                self._apart.pop()
-
-    def certain(self, condition: Pred) -> bool:
-        """True when every thread of this run's side for which `condition` holds executes the current instruction."""
-        return self.arena.implies(self.arena.conj([condition, *self._apart]), self.path.symbolic())
+    def conditional(self) -> bool:
+        """True when the current instruction is predicated by more than a lane mask, so that it may not be executed."""
+        return self._predicate is not None and self.arena.mask_of(self._predicate) is None
 
     def join(self, guard: Pred, a: dict[str, Any], b: dict[str, Any]) -> dict[str, Any]:
         """Registers after two sides; one defined on one side only is undefined afterwards."""

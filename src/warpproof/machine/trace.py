@@ -58,6 +58,17 @@ class Hazard:
     path: Pred | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class RunningMaximum:
+    """A loop register that only grows: unknown `state` of loop `var`, entry value, update, and the path to the loop."""
+
+    state: int
+    var: int
+    entry: Real
+    new: Real
+    path: Pred
+
+
 @dataclass(slots=True)
 class Trace:
     """The record of a run, rewindable to a mark."""
@@ -67,6 +78,7 @@ class Trace:
     barriers: list[BarrierEvent] = field(default_factory=list)
     hazards: list[Hazard] = field(default_factory=list)
     executed: set[int] = field(default_factory=set)
+    maxima: dict[int, RunningMaximum] = field(default_factory=dict)
     steps: int = 0
 
     def mark(self) -> tuple[int, int, int, int]:

@@ -12,8 +12,9 @@ from warpproof.algebra import Sign, Signs
 from warpproof.core import Claim, Ledger, Status
 from warpproof.machine import Obligation, Trace
 from warpproof.safety.cases import case_against
+from warpproof.safety.infinities import MINUS, PLUS, Infinities
 from warpproof.solve import Facts
-from warpproof.terms import MINUS_INF, PLUS_INF, Arena, Pred, Real
+from warpproof.terms import Arena, Pred, Real
 
 Where = Callable[[int], str]
 Rewrite = Callable[[Real, Pred], Iterable[Real]]
@@ -22,7 +23,6 @@ _INTEGER = frozenset({
     "cp.async source size at most the copy size",
 })
 _REAL = frozenset({"finite", "nonzero", "nonnegative", "positive", "no opposite infinities", "below infinity"})
-_MINUS, _PLUS = -1, 1
 
 
 @dataclass(slots=True)
@@ -40,11 +40,12 @@ class RealConditions:
     canonical: Callable[[Real], Real]
     divisors: tuple[tuple[Pred, Real], ...]
     ledger: Ledger
+    infinities: Infinities
 
     def holds(self, kind: str, node: Real, path: Pred) -> str:
         """How the condition was shown; empty when it was not."""
         for x in (node, *self.rewrite(node, path)):
-            if self._holds(kind, x, path):
+            if self._holds(kind, x, path) or self._by_iteration(kind, x, path):
                 return "sign analysis"
             if kind == "nonzero" and self._divided(self.canonical(x), path):
                 self.ledger.use(
@@ -58,58 +59,30 @@ class RealConditions:
         """The reference divides by x wherever the path holds."""
         return any(y is x and self.facts.implied(path, where) for where, y in self.divisors)
 
+    def _by_iteration(self, kind: str, x: Real, path: Pred, depth: int = 2) -> bool:
+        """The condition shown apart for the first iteration of a loop with a running maximum and for later ones."""
+        cases = self.infinities.cases(x, path) if depth else []
+        return bool(cases) and all(
+            self._holds(kind, y, p) or self._by_iteration(kind, y, p, depth - 1) for y, p in cases
+        )
+
     def _holds(self, kind: str, x: Real, path: Pred) -> bool:
         if x.poisoned:
             return False
+        may = self.infinities.may
         match kind:
             case "finite":
-                return not (self._may(x, path, _MINUS) or self._may(x, path, _PLUS))
+                return not (may(x, path, MINUS) or may(x, path, PLUS))
             case "below infinity":
-                return not self._may(x, path, _PLUS)
+                return not may(x, path, PLUS)
             case "no opposite infinities":
                 return x.op != "pair" or not any(
-                    self._may(x.args[0], path, s) and self._may(x.args[1], path, -s) for s in (_MINUS, _PLUS)
+                    may(x.args[0], path, s) and may(x.args[1], path, -s) for s in (MINUS, PLUS)
                 )
         sign = self.signs.sign(x)
         if kind == "nonnegative":
             return sign >= Sign.NONNEGATIVE
         return sign is Sign.POSITIVE
-
-    def _may(self, x: Real, path: Pred, side: int) -> bool:
-        """Whether x could be −∞ or +∞ (`side` −1 or 1) in some lane where the path holds."""
-        if not x.ext & (MINUS_INF if side == _MINUS else PLUS_INF):
-            return False
-        if self._beyond(x, path, side):
-            return False
-        match x.op:
-            case "max" | "min":
-                every = (x.op == "max") == (side == _MINUS)
-                found = (self._may(y, path, side) for y in x.args)
-                return all(found) if every else any(found)
-            case "add":
-                return any(self._may(y, path, side) for y in x.args)
-            case "mul":
-                k, y = x.args if x.args[0].op in ("const", "log2e") else x.args[::-1]
-                flips = k.op == "const" and k.data < 0
-                return self._may(y, path, -side if flips else side)
-            case "sel" if x.pred is not None:
-                if self.facts.implied(path, x.pred):
-                    return self._may(x.args[0], path, side)
-                if self.facts.implied(path, self.arena.negate(x.pred)):
-                    return self._may(x.args[1], path, side)
-                return any(self._may(y, path, side) for y in x.args)
-            case _:
-                return True
-
-    def _beyond(self, x: Real, path: Pred, side: int) -> bool:
-        """A comparison on the path bounds x by something finite on this side."""
-        for p in self.arena.conjuncts(path):
-            if p.op == "fcmp" and p.data in ("lt", "le", "eq"):
-                low, high = p.reals
-                near = (low, high) if side == _MINUS else (high, low)
-                if near[1] is x and not near[0].ext:
-                    return True
-        return False
 
 
 def condition_claims(

@@ -1,9 +1,10 @@
 """Child process: shows filters to the running kernel and says what it does, one JSON object a line.
 
 Run by path, without the package: `python prober.py`. Each question is answered by a process of its own, which installs
-the filters and makes the calls from machine code, so that no call of the interpreter's meets a filter. A guard filter
-answers every call but the installation and the exit with TRACE, which nobody traces: nothing that is probed is carried
-out, and a stricter answer of the filters in question still wins.
+the filters and makes the calls from machine code, so that no call of the interpreter's meets a filter. A guard filter,
+added first, answers every call but the installation and the exit with an error of its own. So nothing that is probed is
+carried out: where the filters in question would let a call pass, the guard's answer wins; where they give an error or
+kill, theirs does (the strictest action wins, of two errors the one of the filter added last).
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ SECCOMP, EXIT_GROUP, EXIT_STATUS = 317, 231, 0x5A
 UNTOUCHED = -(1 << 62)
 RECORD = struct.Struct("<7Qqq")  # number, six arguments, result, through int 0x80?
 INSTRUCTION = struct.Struct("=HBBI")
-TRACE, ALLOW = 0x7FF00000, 0x7FFF0000
+PASSED = 4093  # the guard's error number, which no kernel uses
+HELD_BACK, ALLOW = 0x00050000 | PASSED, 0x7FFF0000
 PR_SET_NO_NEW_PRIVS, PR_SET_PDEATHSIG = 38, 1
 PTRACE_DETACH, PTRACE_SEIZE, PTRACE_INTERRUPT, PTRACE_SECCOMP_GET_FILTER = 17, 0x4206, 0x4207, 0x420C
 WAIT_ALL = 0x40000000  # __WALL
@@ -52,13 +54,13 @@ class Filter:
 
 
 def guard(filters: list[Filter]) -> Filter:
-    """TRACE for all calls but the installation of these filters and the exit with EXIT_STATUS."""
-    code = [(0x20, 0, 0, 4), (0x15, 1, 0, NATIVE), (0x06, 0, 0, TRACE)]
+    """The error PASSED for all calls but the installation of these filters and the exit with EXIT_STATUS."""
+    code = [(0x20, 0, 0, 4), (0x15, 1, 0, NATIVE), (0x06, 0, 0, HELD_BACK)]
     for number, word, values in [(EXIT_GROUP, 16, [EXIT_STATUS]),
                                  *((SECCOMP, 32, [ctypes.addressof(f.header) & 0xFFFFFFFF]) for f in filters)]:
         for value in values:
             code += [(0x20, 0, 0, 0), (0x15, 0, 3, number), (0x20, 0, 0, word), (0x15, 0, 1, value), (0x06, 0, 0, ALLOW)]
-    code.append((0x06, 0, 0, TRACE))
+    code.append((0x06, 0, 0, HELD_BACK))
     return Filter(b"".join(INSTRUCTION.pack(*i) for i in code))
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, NoReturn
 
 from warpproof.core import InputError, Span
@@ -54,12 +54,13 @@ _SYMBOL: Final = re.compile(r"([A-Za-z_$][\w$]*)(?:\s*\+\s*(\d+))?\Z")
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """The declared symbols, so that a symbol called `r1` or `rd1` is not taken for a register."""
+    """The declared symbols, so that a symbol called `rd1` is not taken for a register, and those met undeclared."""
 
     symbols: frozenset[str]
+    undeclared: set[str] = field(default_factory=set)
 
-    def operand(self, text: str, fail: Callable[[str], NoReturn]) -> Operand:
-        """A number, register or symbol."""
+    def operand(self, text: str, fail: Callable[[str], NoReturn], address: bool = False) -> Operand:
+        """A number, register or symbol; in the place of an address an undeclared name is a location that holds 0."""
         text = text.strip()
         if text.startswith("&"):
             text = text[1:].strip()
@@ -70,6 +71,9 @@ class Names:
             return Address(symbol[1], int(symbol[2] or 0))
         if _REGISTER.match(text):
             return Register(text.lstrip("%"))
+        if symbol and address:
+            self.undeclared.add(symbol[1])
+            return Address(symbol[1], int(symbol[2] or 0))
         fail(f"{text!r} is no number, register or declared location")
 
 
@@ -131,7 +135,7 @@ class _Reader:
 
     def _address(self, text: str) -> Operand:
         inner = text[1:-1] if text.startswith("[") and text.endswith("]") else text
-        operand = self._operand(inner)
+        operand = self.names.operand(inner, self.fail, address=True)
         if isinstance(operand, int):
             self.fail(f"{text!r} is not a location")
         return operand

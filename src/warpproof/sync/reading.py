@@ -90,7 +90,10 @@ def read_litmus(text: str, name: str = "") -> Litmus:
     variables, registers = _initial(file, opening + 1, closing)
     rows = file.pieces(closing + 1, final.start(1), ";")
     threads, columns = _columns(file, rows, closing)
-    program = tuple(_with_code(file, t, columns[i]) for i, t in enumerate(threads))
+    names = Names(file.symbols)
+    program = tuple(_with_code(file, t, columns[i], names) for i, t in enumerate(threads))
+    variables += [Variable(name) for name in sorted(names.undeclared)]
+    file.symbols |= names.undeclared
     initial = tuple((ThreadRegister(_thread(file, number, at), register), value)
                     for at, number, register, value in registers)
     quantifier, condition, where, observed = _final_part(file, final.start(1))
@@ -201,8 +204,7 @@ def _thread(file: _File, number: str, at: int) -> int:
     return file.threads[number]
 
 
-def _with_code(file: _File, thread: Thread, cells: list[tuple[int, str]]) -> Thread:
-    names = Names(file.symbols)
+def _with_code(file: _File, thread: Thread, cells: list[tuple[int, str]], names: Names) -> Thread:
     code = []
     for at, text in cells:
         span = file.span(at, len(text))

@@ -1,0 +1,68 @@
+"""The system calls of x86-64 Linux: numbers, names, which arguments are pointers."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Final
+
+from warpproof.core import InputError
+
+NATIVE: Final = 0xC000003E
+X32_BIT: Final = 0x40000000
+
+
+@dataclass(frozen=True, slots=True)
+class Syscall:
+    """One call; `pointers` are the positions of its pointer arguments, `arguments` how many it takes."""
+
+    number: int
+    name: str
+    arguments: int
+    pointers: tuple[int, ...]
+
+
+@cache
+def table() -> dict[str, Syscall]:
+    """Every call of the table by name."""
+    calls = {}
+    for line in files("warpproof.sandbox").joinpath("syscalls.txt").read_text("utf-8").splitlines():
+        if line.startswith("#"):
+            continue
+        number, name, signature = line.split()
+        kinds = "" if signature in "-?" else signature
+        calls[name] = Syscall(int(number), name, len(kinds), tuple(i for i, kind in enumerate(kinds) if kind == "*"))
+    return calls
+
+
+@cache
+def by_number() -> dict[int, Syscall]:
+    """Every call of the table by number."""
+    return {call.number: call for call in table().values()}
+
+
+def last_known() -> int:
+    """The largest number of the table."""
+    return max(by_number())
+
+
+def name_of(number: int) -> str:
+    """The call's name, or its number in words."""
+    call = by_number().get(number)
+    return call.name if call else f"syscall {number}"
+
+
+def number_of(text: str | int) -> int:
+    """The number that a name or number means; BOX606 for an unknown name."""
+    if isinstance(text, int) or text.isdigit():
+        number = int(text)
+        if 0 <= number < X32_BIT:
+            return number
+        raise InputError("BOX606", f"no system call has the number {number}")
+    found = table().get(text)
+    if found is None:
+        near = difflib.get_close_matches(text, table(), n=3)
+        raise InputError("BOX606", f"unknown system call {text[:60]!r}", hint=f"near: {', '.join(near)}" if near else "")
+    return found.number
