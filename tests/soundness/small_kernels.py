@@ -47,7 +47,7 @@ class Small:
 
     def manifest(self) -> dict[str, Any]:
         return {
-            "kernel": "k", "sizes": {"n": list((*self.sizes, *self.flagged))},
+            "kernel": "k", "sizes": {"n": [*self.sizes, *self.flagged]},
             "params": [
                 {"name": "x", "kind": "ptr_in", "dtype": "f32", "shape": [str(N)]},
                 {"name": "z", "kind": "ptr_in", "dtype": "i32", "shape": [str(N)], "range": ["0", str(N)]},

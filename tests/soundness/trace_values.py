@@ -288,7 +288,9 @@ class TraceValues:
             return not (np.isinf(a) & np.isinf(b) & (a != b)).any()
         v = self.real(o.node, at)
         with np.errstate(invalid="ignore"):
-            return bool({"finite": np.isfinite(v), "below infinity": ~(v == np.inf), "nonzero": v != 0, "positive": v > 0, "nonnegative": v >= 0}[o.kind].all())
+            kept = {"finite": np.isfinite(v), "below infinity": ~(v == np.inf), "nonzero": v != 0, "positive": v > 0,
+                    "nonnegative": v >= 0}
+        return bool(kept[o.kind].all())
 
 
 def _magnitude(v: np.ndarray) -> int:

@@ -18,7 +18,8 @@ Label = tuple[tuple[int, ...], Monomial]
 _BATCH: Final = 8
 _MAX_PRODUCTS: Final = 400
 _MAX_DEGREE: Final = 6
-_MAX_WEIGHT: Final = 4096
+_MAX_PROBES: Final = 12
+_MAX_ROUNDS: Final = 12
 _TERMS: Final = 100  # terms of polynomials that cost one step
 
 
@@ -27,7 +28,7 @@ class Search:
 
     def __init__(
         self, system: System, steps: Steps, focus: frozenset[int] | None = None, *, products: bool = True,
-        cuts: int = 6,
+        cuts: int = 2,
     ) -> None:
         """Products are formed for the nonlinear monomials of the first fact (the negated goal) and those that mention
         an unknown in `focus`; for all nonlinear monomials when `focus` is None."""
@@ -37,11 +38,13 @@ class Search:
         self._products: dict[Label, Poly] = {}
         self._expanded = -1
         self._spent: set[int] = set()
+        self._rounds = _MAX_ROUNDS
 
     def _child(self) -> Search:
         out = Search(self.system.copy(), self._steps, self._focus, products=self._multiply, cuts=self._cuts)
         out._simplex = self._simplex.copy()
         out._used, out._products, out._spent = set(self._used), dict(self._products), set(self._spent)
+        out._rounds = self._rounds
         return out
 
     def run(self) -> Tree | None:
@@ -195,16 +198,28 @@ class Search:
         return Split(index, tuple(children))
 
     def _cut(self) -> Tree | None:
-        """A cut by rounding, which closes one side at once, or a branch on an unknown with a fractional value."""
-        if not self._cuts:
+        """A cut that closes one side at once, or a branch on an unknown with a fractional value."""
+        model = self._simplex.values()
+        single = [Poly({m: 1}) - int(v.floor()) for m, v in sorted(model.items()) if len(m) == 1 and v.q != 1]
+        rounded = sorted(self._simplex.rounding_cuts(), key=_weight)
+        for poly in [*single, *rounded][:_MAX_PROBES] if self._rounds else ():
+            if self._closes(poly):
+                self._rounds -= 1
+                return self._branch(poly)
+        if not self._cuts or not single:
             return None
-        cuts = sorted(self._simplex.rounding_cuts(), key=_weight)
-        if cuts and _weight(cuts[0])[0] <= _MAX_WEIGHT:
-            return self._branch(cuts[0])
-        for m, v in sorted(self._simplex.values().items()):
-            if len(m) == 1 and v.q != 1:
-                return self._branch(Poly({m: 1}) - int(v.floor()))
-        return None
+        self._cuts -= 1
+        return self._branch(single[0])
+
+    def _closes(self, poly: Poly) -> bool:
+        """True when poly ≤ 0 or poly ≥ 1 is infeasible over the rationals."""
+        for side in (-poly, poly - 1):
+            trial = self._simplex.copy()
+            trial.add(side, False, ((-1,), ()))
+            self._steps.take()
+            if trial.conflict() is not None:
+                return True
+        return False
 
     def _branch(self, poly: Poly) -> Tree | None:
         """The cases poly ≤ 0 and poly ≥ 1."""
@@ -212,7 +227,6 @@ class Search:
         for side in (-poly, poly - 1):
             self._steps.take(4)
             child = self._child()
-            child._cuts -= 1
             child.system.fact(side)
             sub = child.run()
             if sub is None:

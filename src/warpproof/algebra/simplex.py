@@ -216,7 +216,7 @@ class Simplex:
 
     # ------------------------------------------------------------------ integers
     def rounding_cuts(self) -> Iterator[Poly]:
-        """Integer polynomials g such that g ≤ 0 is infeasible over the rationals while g ≥ 1 excludes the current values.
+        """Integer polynomials g: g ≤ 0 is infeasible over the rationals while g ≥ 1 excludes the current values.
 
         These are Gomory's fractional cuts: all unknowns, slacks included, are integers. Needs a feasible tableau.
         """

@@ -327,8 +327,22 @@ class Integers:
             return Poly({m: c for m, c in picked.items() if not (isinstance(c, int) and c == 0)})
         if p.op in ("eq", "ne") and isinstance(p.data, Poly) and _multiple(a - b, p.data):
             return b if p.op == "eq" else a
+        agreed = self._agreed(p, a, b)
+        if agreed is not None:
+            return agreed
         common = Poly({m: c for m, c in a.terms.items() if m in b.terms and Poly({m: c}) == Poly({m: b.terms[m]})})
         return common + self.arena.derived("phi", (a - common, b - common), p)
+
+    def _agreed(self, p: Pred, a: Poly, b: Poly) -> Poly | None:
+        """One side where the condition makes both agree on the other (⌊n/4⌋ is 0 where n < 4)."""
+        difference = a - b
+        kinds = {self.arena.atoms[i].kind for i in difference.atoms()}
+        if not kinds & {"div", "min", "max", "trip"} or p.op not in ("le", "eq", "ne", "and", "or"):
+            return None
+        same = self.arena.eq(difference)
+        if self.context.holds(self.arena.disj((p, same))):
+            return a
+        return b if self.context.holds(self.arena.disj((self.arena.negate(p), same))) else None
 
     # ------------------------------------------------------------------ widths
     def convert(self, dst: ScalarType, src: ScalarType, v: Value, sat: bool) -> Value:

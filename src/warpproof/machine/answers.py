@@ -35,6 +35,7 @@ from warpproof.domains import (
     WarpSync,
 )
 from warpproof.machine import symbolic_matrix, symbolic_warp
+from warpproof.machine.alignment import Divisors
 from warpproof.machine.bases import by_base
 from warpproof.machine.exchange import lane_mask
 from warpproof.machine.setup import BufferInfo
@@ -58,6 +59,7 @@ class Answers:
         self._bases: dict[int, tuple[str, str]] = {}
         self.copies = AsyncCopies(machine)
         self.shared = SharedAccess(machine)
+        self.divisors = Divisors(machine.arena, machine.setup.facts)
         for name in machine.setup.buffers:
             self.base("global", name)
 
@@ -260,7 +262,7 @@ class Answers:
         if width % size:
             raise Unsupported(f"global access of {ty}", f"narrower than the {info.kind}{info.width} elements of {name}")
         align = width * count
-        if any(np.any(np.asarray(c % align)) for c in offset.terms.values()):
+        if self.divisors.of(offset) % align:
             self.machine.require("alignment", self.arena.eq(self.arena.mod(offset, const(align))))
         if any(np.any(np.asarray(c % size)) for c in offset.terms.values()):
             index = self.arena.floor_div(offset, const(size))

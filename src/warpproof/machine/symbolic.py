@@ -283,20 +283,29 @@ class SymbolicMachine:
         other; otherwise lanes of both sides run in the same barrier interval.
         """
         before = dict(self.registers)
-        apart = guard.uniform
-        start = self.shared.footprint.copy() if apart else None
+        start = self.shared.footprint.copy() if guard.uniform else None
         self._depth += 1
-        with self.path.under(guard):
+        with self.path.under(guard), self._unordered(guard):
             then()
         first, self.registers = self.registers, dict(before)
         if start is not None:
             left, self.shared.footprint = self.shared.footprint, start
-        with self.path.under(negated):
+        with self.path.under(negated), self._unordered(guard):
             otherwise()
         self._depth -= 1
         if start is not None:
             self.shared.footprint = self.shared.footprint.union(left)
         self.registers = self.join(guard, first, self.registers)
+
+    @contextmanager
+    def _unordered(self, guard: Pred) -> Iterator[None]:
+        """What a side orders (warp barriers, waits for copies) counts afterwards only where the side was taken: unless
+        all threads took it, or exactly the lanes of a mask, as if it had not been ordered."""
+        shared = self.shared
+        before = None if guard.uniform or self.arena.mask_of(guard) is not None else shared.footprint.copy()
+        yield
+        if before is not None:
+            shared.footprint = shared.footprint.union(before)
 
     def conditional(self) -> bool:
         """True when the current instruction is predicated by more than a lane mask, so that it may not be executed."""

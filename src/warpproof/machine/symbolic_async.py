@@ -1,7 +1,7 @@
 """`cp.async` on symbolic values (PTX ISA 9.7.9.25): the copied values are put in shared memory when the copy is issued,
 and until the issuing thread has waited for them every access of these cells is a race.
 
-Groups are counted per thread. A commit or wait under a condition that the issue did not have counts for nothing, so
+Groups are counted per thread. What is done under a condition counts only where the condition holds (see `fork`), so
 what is not known complete stays outstanding.
 """
 
@@ -13,7 +13,6 @@ import numpy as np
 
 from warpproof.core import Unsupported
 from warpproof.domains import AsyncCopy, AsyncGroup, Int, ScalarType, Value
-from warpproof.machine.pending import ALWAYS
 from warpproof.terms import Arena, Poly, Pred, const
 
 if TYPE_CHECKING:
@@ -25,7 +24,6 @@ class AsyncCopies:
 
     def __init__(self, machine: SymbolicMachine) -> None:
         self.machine, self.arena = machine, machine.arena
-        self._conditions: dict[int, Pred] = {}
 
     # ------------------------------------------------------------------ issue
     def issue(self, effect: AsyncCopy) -> None:
@@ -40,11 +38,9 @@ class AsyncCopies:
         if cells is None:
             return
         m.shared.store(cells, value, effect.size, m.path.mask, m.path.symbolic())
-        condition = m.path.symbolic()
-        self._conditions[condition.id] = condition
         lanes = np.nonzero(m.path.mask)[0]
         for j in range(effect.size // m.shared.unit):
-            m.shared.footprint.pending.issue(cells[lanes] + j, lanes, condition.id)
+            m.shared.footprint.pending.issue(cells[lanes] + j, lanes)
 
     def _value(self, effect: AsyncCopy) -> Value:
         """The bytes copied: elements below the source size, then zeros."""
@@ -86,19 +82,16 @@ class AsyncCopies:
         """`commit_group`, `wait_group` or `wait_all`."""
         m = self.machine
         fp = m.shared.footprint
+        if m.conditional():
+            return  # it may not happen: nothing gets closer to completion
         match effect.kind:
             case "commit":
-                fp.pending.commit(m.path.mask, self._certain)
+                fp.pending.commit(m.path.mask)
             case "wait" | "wait_all":
                 left = effect.pending if effect.kind == "wait" else None
-                cells, issuers = fp.pending.complete(left, m.path.mask, self._certain)
-                fp.settle(cells, issuers)
+                fp.settle(*fp.pending.complete(left, m.path.mask))
             case _:
                 raise Unsupported(f"cp.async.{effect.kind}", "unknown group operation")
-
-    def _certain(self, condition: int) -> bool:
-        """True when a thread that issued a copy under this condition executes the current instruction."""
-        return self.machine.certain(self.arena.true if condition == ALWAYS else self._conditions[condition])
 
 
 def at_least(arena: Arena, p: Poly, k: int) -> Pred:

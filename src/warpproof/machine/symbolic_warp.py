@@ -79,9 +79,9 @@ def whole_warps(machine: SymbolicMachine, what: str) -> None:
 
 # ------------------------------------------------------------------ barrier, shuffle
 def warp_sync(machine: SymbolicMachine, mask: Any) -> None:
-    """`bar.warp.sync`: orders the group's accesses. Only whole warps under CTA-uniform conditions count as ordered."""
+    """`bar.warp.sync`: orders the group's accesses. Only barriers of whole warps count."""
     g = group(machine, mask, "bar.warp.sync")
-    if g.whole and machine.certain(machine.arena.true):
+    if g.whole and not machine.conditional():
         machine.shared.footprint.warp_barrier(machine.path.mask)
 
 

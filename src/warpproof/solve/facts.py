@@ -90,7 +90,7 @@ class Facts:
             case "and":
                 return all(self.implied(path, p, hard=hard) for p in claim.args)
             case "or":
-                return any(self.implied(path, p, hard=hard) for p in claim.args) or (hard and self._sets(path, claim))
+                return self._either(path, claim, hard) or (hard and self._sets(path, claim))
             case "le":
                 return self._certified(path, claim) or (hard and self._sets(path, claim))
             case "eq":
@@ -109,6 +109,14 @@ class Facts:
                 return self.implied(path, self.arena.le(-i)) and self.implied(first, self.arena.le(before), hard=hard)
             case _:
                 return False
+
+    def _either(self, path: Pred, claim: Pred, hard: bool) -> bool:
+        """One alternative follows from the path and the failure of the others."""
+        for p in claim.args:
+            others = [self.arena.negate(q) for q in claim.args if q is not p]
+            if self.implied(self.arena.conj((path, *others)), p, hard=hard):
+                return True
+        return False
 
     def mask(self, path: Pred) -> BoolVector | None:
         """The lanes a path admits."""
