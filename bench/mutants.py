@@ -118,9 +118,9 @@ def isolated(subject: Subject, mutant: Mutant, seconds: float) -> dict[str, Any]
     return row
 
 
-def make(all_subjects: list[Subject], seed: int, index: int) -> tuple[Subject, Mutant]:
-    """Mutant number `index`; the subjects take turns."""
-    subject = all_subjects[index % len(all_subjects)]
+def make(pool: Mapping[str, Subject], seed: int, index: int, name: str | None) -> tuple[Subject, Mutant]:
+    """Mutant number `index` of the named subject; without a name the subjects take turns."""
+    subject = pool[name or sorted(pool)[index % len(pool)]]
     rng = np.random.default_rng([seed, index])
     return subject, mutate(parse(subject.text, "original.ptx"), subject.kernel, rng)
 
@@ -171,10 +171,10 @@ def main() -> int:
     chosen = [a.show] if a.show is not None else [
         i for i in range(a.count)
         if (i not in rows if a.again is None else i in rows and rows[i]["verdict"] == a.again)]
-    pool = subjects() if chosen else []
+    pool = {s.name: s for s in subjects()} if chosen else {}
     a.out.parent.mkdir(parents=True, exist_ok=True)
     for index in chosen:
-        subject, mutant = make(pool, a.seed, index)
+        subject, mutant = make(pool, a.seed, index, rows[index]["subject"] if index in rows else None)
         row = {"seed": a.seed, "index": index, "subject": subject.name, "kind": mutant.kind, "line": mutant.line,
                "before": mutant.before, "after": mutant.after, **isolated(subject, mutant, a.seconds)}
         old = rows.get(index, row)

@@ -133,11 +133,11 @@ def _one_cta(run: Symbolic, call: Call, cta: tuple[int, ...], wanted: dict[tuple
              stores: dict[str, dict[int, list[float]]], out: Comparison) -> None:
     values = values_of(run, call, cta)
     unknowns = any(a.kind in ("undef", "state") for a in run.proof.arena.atoms)
-    other = values_of(run, call, cta, 1) if unknowns else values
+    others = [values_of(run, call, cta, k) for k in (1, 2)] if unknowns else []
     out.violated += [f"{o.kind} at {run.machine.where(o.instruction)}" for o in values.violated(run.trace)]
     for a in run.trace.accesses:
         index, at = values.elements(a)
-        if unknowns and sorted(map(int, index)) != sorted(map(int, other.elements(a)[0])):
+        if any(sorted(map(int, index)) != sorted(map(int, other.elements(a)[0])) for other in others):
             raise Leftover(f"an access to {a.buffer} that depends on an undefined value")
         kind = "store" if a.kind == "store" else "load"
         wanted.setdefault((kind, a.buffer), set()).update(int(i) for i in index)
@@ -146,7 +146,7 @@ def _one_cta(run: Symbolic, call: Call, cta: tuple[int, ...], wanted: dict[tuple
             info = run.proof.buffers[a.buffer]
             kind_of = "f" if info.kind in ("f", "bf") else "i"
             number = values.stored(a.value, at, kind_of)
-            if unknowns:
+            for other in others:
                 number = np.where(number == other.stored(a.value, at, kind_of), number, np.nan)
             table = stores.setdefault(a.buffer, {})
             for i, v in zip(index.tolist(), number.tolist(), strict=True):

@@ -101,7 +101,7 @@ class TraceValues:
                 k = self.poly(atom.args[0], at)
                 return array[np.clip(k, 0, len(array) - 1).astype(np.int64)].astype(np.int64)
             case "undef" | "state":  # anything, in every lane
-                return (at.lane * 7919 + ident * 104729 + self.unknown * 1299709) % 1000003 - 500001
+                return self.unknown * ((at.lane * 7919 + ident * 104729 + self.unknown * 1299709) % 100003 - 50001)
             case _:
                 raise Leftover(f"{atom.kind} {atom.name}")
 

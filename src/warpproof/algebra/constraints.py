@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from warpproof.core import Unsupported
-from warpproof.terms import ZERO, Arena, Atom, BoolVector, IntVector, Poly, Pred
+from warpproof.terms import ZERO, Arena, Atom, BoolVector, IntVector, Monomial, Poly, Pred
 
 DERIVED: Final = frozenset({"div", "min", "max", "phi", "trip"})
 
@@ -171,6 +171,43 @@ def definition(arena: Arena, atom: Atom, lanes: IntVector) -> Formula:
             return conjunction((at_most(1 - v), first, at_most(1 - last)))
         case _:
             return TRUE
+
+
+def nested_quotients(arena: Arena, atoms: Iterable[int]) -> Iterator[Formula]:
+    """0 ≤ ⌊a/b⌋ + m − c·⌊(a + m·b)/(b·c)⌋ ≤ c − 1 for quotients of the same number by b ≥ 1 and b·c, c ≥ 1.
+
+    Graham, Knuth and Patashnik, Concrete Mathematics, (3.11): ⌊⌊x⌋/c⌋ = ⌊x/c⌋ with x = a/b + m.
+    """
+    found = [arena.atoms[a] for a in atoms if a >= 0 and arena.atoms[a].kind == "div"]
+    for small in found:
+        a, b = small.args
+        if (lo := arena.bounds(b)[0]) is None or lo < 1:
+            continue
+        for big in found:
+            c, m = _ratio(big.args[1], b), _ratio(big.args[0] - a, b)
+            if big is small or c is None or m is None or m.as_int() is None:
+                continue
+            if (least := arena.bounds(c)[0]) is not None and least >= 1:
+                digit = arena.variable(small) + m - c * arena.variable(big)
+                yield conjunction((at_most(-digit), at_most(digit - c + 1)))
+
+
+def _ratio(p: Poly, q: Poly) -> Poly | None:
+    """p / q when q is one term with a lane-uniform coefficient that divides every term of p."""
+    if len(q.terms) != 1 or not p.uniform():
+        return None
+    ((m, k),) = q.terms.items()
+    out: dict[Monomial, int | IntVector] = {}
+    for n, c in p.terms.items():
+        rest = list(n)
+        for x in m:
+            if x not in rest:
+                return None
+            rest.remove(x)
+        if not isinstance(c, int) or not isinstance(k, int) or c % k:
+            return None
+        out[tuple(rest)] = c // k
+    return Poly(out)
 
 
 def monotone_trip(arena: Arena, atom: Atom) -> bool:

@@ -15,6 +15,7 @@ from warpproof.algebra.constraints import (
     definition,
     formula,
     lane_classes,
+    nested_quotients,
     support,
 )
 from warpproof.algebra.lane_fields import LaneFields, distinct_lanes, lane_fields, vectors
@@ -203,11 +204,11 @@ def _staged(system: System, steps: Steps, focus: frozenset[int]) -> Tree | None:
     """A refutation found without products, else with products about the goal, else with all; raises `OutOfSteps`."""
     products_of = [m for p in system.every_poly() for m in p.terms if len(m) > 1]
     about_goal = [m for m in products_of if m in system.polys[0].terms or not focus.isdisjoint(m)]
-    attempts: list[tuple[int, frozenset[int] | None, bool]] = [(6 if products_of else 1, focus, False)]
-    if about_goal and len(about_goal) < len(products_of):
-        attempts.append((2, focus, True))
+    attempts: list[tuple[int, frozenset[int] | None, str]] = [(6 if products_of else 1, focus, "none")]
+    if about_goal:
+        attempts.append((3, focus, "early"))
     if products_of:
-        attempts.append((1, None, True))
+        attempts.append((1, None, "late"))
     for share, wanted, products in attempts:
         part = Steps(steps.left // share)
         before = part.left
@@ -275,7 +276,8 @@ def _relevant(
         reached = support(arena, polys, given_preds)
         new = [a for a in reached if a not in done and arena.atoms[a].kind in DERIVED]
         if not new:
-            return polys, given
+            nested = list(nested_quotients(arena, sorted(done)))
+            return [*polys, *(q for f in nested for q in f.polys())], [*given, *nested]
         for a in new:
             done.add(a)
             d = definition(arena, arena.atoms[a], lanes)

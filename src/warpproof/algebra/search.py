@@ -18,7 +18,6 @@ Label = tuple[tuple[int, ...], Monomial]
 _BATCH: Final = 8
 _MAX_PRODUCTS: Final = 400
 _MAX_DEGREE: Final = 6
-_MAX_PROBES: Final = 12
 _MAX_ROUNDS: Final = 12
 _TERMS: Final = 100  # terms of polynomials that cost one step
 
@@ -27,18 +26,19 @@ class Search:
     """One node of the case tree: the system so far, the constraints already in the simplex, and the known products."""
 
     def __init__(
-        self, system: System, steps: Steps, focus: frozenset[int] | None = None, *, products: bool = True,
+        self, system: System, steps: Steps, focus: frozenset[int] | None = None, *, products: str = "early",
         cuts: int = 2,
     ) -> None:
         """Products are formed for the nonlinear monomials of the first fact (the negated goal) and those that mention
-        an unknown in `focus`; for all nonlinear monomials when `focus` is None."""
+        an unknown in `focus`; for all nonlinear monomials when `focus` is None: `early`, before disjunctions and cuts,
+        `late`, after what is linear, or `none`."""
         self.system, self._steps, self._focus, self._multiply, self._cuts = system, steps, focus, products, cuts
         self._simplex = Simplex(steps)
         self._used: set[Label] = set()
         self._products: dict[Label, Poly] = {}
         self._expanded = -1
         self._spent: set[int] = set()
-        self._rounds = _MAX_ROUNDS
+        self._rounds = _MAX_ROUNDS // 3 if products == "early" else _MAX_ROUNDS
 
     def _child(self) -> Search:
         out = Search(self.system.copy(), self._steps, self._focus, products=self._multiply, cuts=self._cuts)
@@ -59,13 +59,17 @@ class Search:
             model = self._simplex.values()
             if self._add(model, self._facts()):
                 continue
-            self._expand_products()
-            if self._add(model, self._products.items()):
+            if self._multiply == "early" and self._add_products(model):
                 continue
             index = self._violated_case(model)
             if index is not None:
                 return self._split(index)
-            return self._cut()
+            poly = self._closing_cut()
+            if poly is not None:
+                return self._branch(poly)
+            if self._multiply == "late" and self._add_products(model):
+                continue
+            return self._open_cut()
 
     # ------------------------------------------------------------------ constraints
     def _facts(self) -> Iterator[tuple[Label, Poly]]:
@@ -94,9 +98,14 @@ class Search:
         return bool(worst)
 
     # ------------------------------------------------------------------ products
+    def _add_products(self, model: dict[Monomial, Any]) -> bool:
+        """Put violated products into the simplex; False when there are none."""
+        self._expand_products()
+        return self._add(model, self._products.items())
+
     def _expand_products(self) -> None:
         """Products of a fact with non-negative unknowns, and pairs of facts, that share the nonlinear monomials."""
-        if not self._multiply or self._expanded == len(self.system.polys):
+        if self._expanded == len(self.system.polys):
             return
         self._expanded = len(self.system.polys)
         polys, equal = self.system.polys, self.system.equal
@@ -197,26 +206,43 @@ class Search:
             children.append(sub)
         return Split(index, tuple(children))
 
-    def _cut(self) -> Tree | None:
-        """A cut that closes one side at once, or a branch on an unknown with a fractional value."""
-        model = self._simplex.values()
-        single = [Poly({m: 1}) - int(v.floor()) for m, v in sorted(model.items()) if len(m) == 1 and v.q != 1]
+    def _closing_cut(self) -> Poly | None:
+        """An integer polynomial g: g ≤ 0 or g ≥ 1 is infeasible over the rationals, and the model is neither."""
+        if not self._rounds:
+            return None
         rounded = sorted(self._simplex.rounding_cuts(), key=_weight)
-        for poly in [*single, *rounded][:_MAX_PROBES] if self._rounds else ():
+        for poly in [*self._differences(), *self._fractional(), *rounded][: 2 * self._rounds]:
             if self._closes(poly):
                 self._rounds -= 1
-                return self._branch(poly)
+                return poly
+        return None
+
+    def _open_cut(self) -> Tree | None:
+        """A branch on an unknown with a fractional value."""
+        single = self._fractional()
         if not self._cuts or not single:
             return None
         self._cuts -= 1
         return self._branch(single[0])
 
+    def _differences(self) -> list[Poly]:
+        """x − y rounded, for unknowns whose difference is fractional: they grow together where each is unbounded."""
+        model = [(m, v) for m, v in sorted(self._simplex.values().items()) if len(m) == 1]
+        return [
+            Poly({m: 1, n: -1}) - int((v - w).floor())
+            for k, (m, v) in enumerate(model) for n, w in model[:k] if (v - w).q != 1
+        ][:_MAX_ROUNDS]
+
+    def _fractional(self) -> list[Poly]:
+        model = self._simplex.values()
+        return [Poly({m: 1}) - int(v.floor()) for m, v in sorted(model.items()) if len(m) == 1 and v.q != 1]
+
     def _closes(self, poly: Poly) -> bool:
         """True when poly ≤ 0 or poly ≥ 1 is infeasible over the rationals."""
         for side in (-poly, poly - 1):
             trial = self._simplex.copy()
+            self._steps.take(1 + trial.entries() // _TERMS)
             trial.add(side, False, ((-1,), ()))
-            self._steps.take()
             if trial.conflict() is not None:
                 return True
         return False

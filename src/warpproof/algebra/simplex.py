@@ -82,6 +82,10 @@ class Simplex:
             i = self._index[m] = self._unknown(Poly({m: 1}))
         return i
 
+    def entries(self) -> int:
+        """The number of entries of the tableau."""
+        return sum(map(len, self._rows.values()))
+
     def values(self) -> dict[Monomial, Number]:
         """The current assignment of the monomials (a solution after `conflict` has returned None)."""
         return {m: self._value[i] for m, i in self._index.items()}

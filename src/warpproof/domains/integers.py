@@ -301,6 +301,10 @@ class Integers:
                     self.context.require("no-wrap", A.conj((A.le(d - (top - 1)), A.le(1 - top - d))))
             return A.eq(d) if op == "eq" else A.ne(d)
         ty = ScalarType("u", ty.width) if ty.kind == "b" else ty
+        if not ty.signed:
+            found = self._unsigned(op, ty, x, y)
+            if found is not None:
+                return found
         p, q = self.view(x, ty), self.view(y, ty)
         match op:
             case "lt":
@@ -313,6 +317,22 @@ class Integers:
                 return A.le(q - p)
             case _:
                 raise Unsupported(f"setp.{op}.{ty}", "not an integer comparison")
+
+    def _unsigned(self, op: str, ty: ScalarType, x: Value, y: Value) -> Pred | None:
+        """The range test (unsigned)i < (unsigned)n for an i that may be negative: 0 ≤ i and i < n."""
+        A, half = self.arena, 1 << (ty.width - 1)
+        p, q = self.poly(x), self.poly(y)
+        if op not in ("lt", "le", "gt", "ge") or not self._counts(q, half) or self._counts(p, half):
+            return None
+        if p.is_constant() or self.context.holds(A.conj((A.le(-p), A.le(p - (2 * half - 1))))):
+            return None
+        signed = self.view(x, ScalarType("s", ty.width))
+        inside = A.conj((A.le(-signed), A.lt(signed, q) if op in ("lt", "ge") else A.le(signed - q)))
+        return inside if op in ("lt", "le") else A.negate(inside)
+
+    def _counts(self, p: Poly, limit: int) -> bool:
+        lo, hi = self.arena.bounds(p)
+        return lo is not None and lo >= 0 and hi is not None and hi < limit
 
     def merge(self, p: Pred, a: Poly, b: Poly) -> Poly:
         """p ? a : b; where an equality makes both agree, the more general one."""

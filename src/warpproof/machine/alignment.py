@@ -32,7 +32,8 @@ class Divisors:
                 if len(rest.terms) == 1:
                     ((n, d),) = rest.terms.items()
                     quotient = self.arena.atoms[n[0]] if len(n) == 1 else None
-                    if quotient is not None and quotient.kind == "div" and quotient.args[0] == atom and isinstance(d, int):
+                    halves = quotient is not None and quotient.kind == "div" and quotient.args[0] == atom
+                    if halves and isinstance(d, int):
                         self._atoms[m[0]] = math.lcm(self._atoms.get(m[0], 1), abs(d))
 
     def of(self, p: Poly) -> int:

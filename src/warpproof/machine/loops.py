@@ -222,7 +222,8 @@ class LoopSolver:
         start = m.shared.footprint.union(tail)
         go = self._stable(body, header, entry, guess, var, held, start)
         shifter = Shifter(m, entry, guess, var)
-        if shifter.propose(Upcoming(m.dom, go)):
+        proposed = shifter.propose(Upcoming(m.dom, go))
+        if proposed or any(_poisoned(m.registers.get(name)) for name in guess.states):
             go = self._stable(body, header, entry, guess, var, held, start, shifter)
         Closer(m, header, var, guess, entry, go, held).close()
 
@@ -235,7 +236,7 @@ class LoopSolver:
         for _ in range(_ROUNDS):
             go, end, left = self._arbitrary(body, entry, guess, var, held, start)
             upcoming = Upcoming(m.dom, go)
-            stable = self._refine(guess, entry.registers, var, upcoming)
+            stable = self._refine(guess, entry.registers, var, upcoming, strict=shifter is not None)
             if shifter is not None:
                 stable = shifter.confirmed(upcoming) and stable
             if not end.within(start):
@@ -340,7 +341,9 @@ class LoopSolver:
             return Int(v0.width, self.arena.variable(self.arena.fresh("state", name)))
         return Undef(v0.width, f"{name}, carried around a loop")
 
-    def _refine(self, guess: Guess, before: dict[str, Any], var: Atom, upcoming: Upcoming) -> bool:
+    def _refine(
+        self, guess: Guess, before: dict[str, Any], var: Atom, upcoming: Upcoming, *, strict: bool
+    ) -> bool:
         """Withdraw guesses the run did not confirm; True when all were confirmed."""
         m, ok = self.machine, True
         i = self.arena.variable(var)
@@ -363,10 +366,13 @@ class LoopSolver:
             lost = Undef(getattr(v0, "width", 1), f"{name} is defined on some paths only")
             guess.unknown[name] = lost if now is None else v0
             ok = False
-        return self._widened(guess) and ok
+        return self._widened(guess, strict) and ok
 
-    def _widened(self, guess: Guess) -> bool:
-        """Unknown floats may be infinite where the run made them so; False when an extent or a kind had to grow."""
+    def _widened(self, guess: Guess, strict: bool) -> bool:
+        """Unknown floats may be infinite where the run made them so; False when an extent or a kind had to grow.
+
+        Only a `strict` check counts poison: before shifts are proposed it may come from shared memory not yet known.
+        """
         m, ok = self.machine, True
         for name in guess.unknown:
             now = m.registers.get(name)
@@ -374,7 +380,8 @@ class LoopSolver:
                 del guess.groups[name]
                 ok = False
             ok = self._wide_enough(name, now, guess) and ok
-            if isinstance(guess.unknown[name], Float | Pack) and not _like(now, guess.unknown[name]):
+            odd = not _like(now, guess.unknown[name]) or (strict and _poisoned(now))
+            if isinstance(guess.unknown[name], Float | Pack) and odd:
                 width = guess.unknown[name].width  # type: ignore[union-attr]
                 guess.unknown[name] = Undef(width, f"{name} is not a number in every iteration")
                 ok = False
@@ -408,5 +415,12 @@ def _like(now: Any, v0: Any) -> bool:
     if isinstance(v0, Pack):
         return isinstance(now, Pack) and len(now.parts) == len(v0.parts) and all(map(_like, now.parts, v0.parts))
     if isinstance(v0, Float):
-        return isinstance(now, Float) and (now.kind, now.width) == (v0.kind, v0.width) and not now.node.poisoned
+        return isinstance(now, Float) and (now.kind, now.width) == (v0.kind, v0.width)
     return True
+
+
+def _poisoned(now: Any) -> bool:
+    """True when a float, or a part of a packed value, depends on what nothing may depend on."""
+    if isinstance(now, Pack):
+        return any(map(_poisoned, now.parts))
+    return isinstance(now, Float) and now.node.poisoned

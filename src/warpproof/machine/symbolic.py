@@ -359,14 +359,14 @@ class SymbolicMachine:
 
 
 def _shared_unit(kernel: Kernel) -> int:
-    """The smallest element size of the kernel's shared-memory accesses, in bytes."""
+    """The smallest element size of the kernel's writes to shared memory, in bytes (at most 4, or 8 if all are)."""
     sizes = {4}
     for ins in kernel.code:
         parts = ins.modifiers
-        if ins.name in ("ld", "st", "atom", "red") and any(m.split("::")[0] == "shared" for m in parts):
+        if ins.name in ("st", "atom", "red") and any(m.split("::")[0] == "shared" for m in parts):
             digits = "".join(ch for ch in parts[-1] if ch.isdigit())
             sizes.add(int(digits) // 8 if digits else 4)
-        if ins.name in ("ldmatrix", "stmatrix"):
+        if ins.name == "stmatrix":
             sizes.add(2)
     smallest = min(sizes)
     wide = [s for s in sizes if s != 4]

@@ -21,15 +21,19 @@ if TYPE_CHECKING:
     from warpproof.machine.symbolic import SymbolicMachine
 
 _HALF = ScalarType("b", 16)
+_WORD = ScalarType("b", 32)
 
 
 def load_matrices(machine: SymbolicMachine, effect: MatrixLoad) -> tuple[Value, ...]:
     """The `count` registers of each lane, each a pair of halves (PTX ISA 9.7.14.5.15, `ldmatrix`)."""
     whole_warps(machine, "ldmatrix")
+    shared = machine.answers.shared
     out: list[Value] = []
     for low, high in _elements(machine, effect):
-        halves = [machine.answers.shared.load(const(at), _HALF, 1)[0] for at in (low, high)]
-        out.append(machine.dom.pack(32, halves))
+        if effect.transposed:
+            out.append(machine.dom.pack(32, [shared.load(const(at), _HALF, 1)[0] for at in (low, high)]))
+        else:
+            out.append(shared.load(const(low), _WORD, 1)[0])  # the two elements are neighbours
     return tuple(out)
 
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from warpproof.domains import Choice, Float, Int, Pack, ScalarType, Undef, Value
-from warpproof.machine.mixing import permute
+from warpproof.machine.mixing import mix, permute
 from warpproof.machine.trace import Hazard
-from warpproof.terms import IntVector, Poly
+from warpproof.terms import IntVector, Poly, const
 
 if TYPE_CHECKING:
     from warpproof.machine.symbolic import SymbolicMachine
@@ -66,21 +66,37 @@ class SharedAccess:
 
     def load(self, offset: Poly, ty: ScalarType, count: int) -> list[Value]:
         """Elements at a shared offset and the next ones, for every active lane."""
-        m, width = self.machine, ty.width // 8
-        out: list[Value] = []
+        width = ty.width // 8
         self.align(offset, width * count)
-        for i in range(count):
-            cells = self._cells(offset + i * width, width)
-            if cells is None:
-                out.append(Undef(ty.width, "shared memory read outside its allocation"))
-                continue
-            self._touch(cells, width, write=False)
-            value, written = m.shared.load(cells, width, m.path.mask)
-            value = self._on_path(value)
-            if not written and _poisoned(value):
-                self._hazard("uninitialised", "shared memory is read where it may not have been written")
-            out.append(value)
-        return out
+        return [self._element(offset + i * width, width) for i in range(count)]
+
+    def _element(self, offset: Poly, width: int) -> Value:
+        m = self.machine
+        if width < m.shared.unit:
+            return self._piece(offset, width)
+        cells = self._cells(offset, width)
+        if cells is None:
+            return Undef(8 * width, "shared memory read outside its allocation")
+        self._touch(cells, width, write=False)
+        value, written = m.shared.load(cells, width, m.path.mask)
+        value = self._on_path(value)
+        if not written and _poisoned(value):
+            self._hazard("uninitialised", "shared memory is read where it may not have been written")
+        return value
+
+    def _piece(self, offset: Poly, width: int) -> Value:
+        """Part of a cell: no store is as narrow, so the cell is one value."""
+        m, unit = self.machine, self.machine.shared.unit
+        if not offset.is_constant():
+            raise Unsupported("shared memory", "an address that depends on a symbol")
+        inside = offset.lanes(self.arena.lanes) % unit
+        whole = self._element(offset - const(inside), unit)
+        parts = m.dom.unpack(8 * unit, whole, unit // width)
+        which = inside // width
+        which = np.where(m.path.mask, which, which[int(np.argmax(m.path.mask))])
+        if (which == which[0]).all():
+            return parts[int(which[0])]
+        return mix(m.dom, list(parts), which, np.arange(self.arena.lanes))
 
     def _on_path(self, value: Value) -> Value:
         """The value with choices decided by the reader's own path."""

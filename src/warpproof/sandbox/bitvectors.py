@@ -169,21 +169,33 @@ class Arena:
 
     def script(self, root: Term) -> str:
         """SMT-LIB declarations and one assertion: satisfiable exactly if the Boolean `root` can be true."""
-        lines, written = [], {}
-        for term in self.reachable(root):
+        return "\n".join([*self.definitions((root,)), f"(assert {self.reference(root)})", ""])
+
+    def definitions(self, roots: Iterable[Term]) -> list[str]:
+        """SMT-LIB lines that declare and define all that the terms are made of."""
+        lines = []
+        for term in sorted({t for root in roots for t in self.reachable(root)}):
             node = self.nodes[term]
             sort = f"(_ BitVec {node.width})" if node.width else "Bool"
             if node.op == "word":
-                written[term] = node.name
                 lines.append(f"(declare-const {node.name} {sort})")
-            elif node.op == "number":
-                written[term] = f"(_ bv{node.value} {node.width})"
-            elif not node.args:
-                written[term] = node.op
-            else:
-                written[term] = f"t{term}"
-                lines.append(f"(define-fun t{term} () {sort} ({node.op} {' '.join(written[a] for a in node.args)}))")
-        return "\n".join([*lines, f"(assert {written[root]})", ""])
+            elif node.args:
+                meaning = f"({node.op} {' '.join(self.reference(a) for a in node.args)})"
+                lines.append(f"(define-fun t{term} () {sort} {meaning})")
+        return lines
+
+    def reference(self, term: Term) -> str:
+        """How SMT-LIB text refers to the term after its definition."""
+        node = self.nodes[term]
+        match node.op:
+            case "word":
+                return node.name
+            case "number":
+                return f"(_ bv{node.value} {node.width})"
+            case "true" | "false":
+                return node.op
+            case _:
+                return f"t{term}"
 
 
 def _apply(op: str, a: int, b: int, width: int) -> int:

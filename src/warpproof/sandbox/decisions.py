@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -17,6 +17,7 @@ from warpproof.solve import ask
 TIMEOUT_S: Final = 30.0
 # Architecture and number first: filters decide by them first, which keeps the diagrams small.
 ORDER: Final = ("w1", "w0", *WORDS[2:])
+SECOND_COPY: Final = ("v2", "v3")
 
 
 class Disagreement(Exception):
@@ -73,20 +74,24 @@ class Symbolic:
             return Decision("impossible", detail="z3")
         if answer.status != "sat":
             return Decision("unknown", detail=answer.detail)
-        model = {name: value for name, value in answer.model.items() if name in WORDS}
-        if not self.arena.evaluate(question, model):
-            raise Disagreement(f"the solver's witness {model} does not satisfy the question")
-        return Decision("possible", self.call(model))
+        if not self.arena.evaluate(question, answer.model):
+            raise Disagreement(f"the solver's witness {answer.model} does not satisfy the question")
+        return Decision("possible", self.call(answer.model))
 
     def confirm(self, question: Term) -> Decision:
         """The same question by decision diagrams, which share no code with the SMT solver."""
         try:
-            found = satisfiable(self.arena, question, ORDER)
+            found = satisfiable(self.arena, question, (*ORDER, *SECOND_COPY))
         except TooLarge:
             return Decision("unknown", detail="the decision diagram is too large")
         return Decision("impossible", detail="diagram") if found is None else Decision("possible", self.call(found))
 
-    def call(self, model: dict[str, int]) -> Call:
+    def elsewhere(self) -> Symbolic:
+        """The same call made from another instruction pointer."""
+        other = tuple(self.arena.word(name) for name in SECOND_COPY)
+        return Symbolic(self.arena, (*self.words[:2], *other, *self.words[4:]))
+
+    def call(self, model: Mapping[str, int]) -> Call:
         """The call of an assignment; words that are fixed here keep their values."""
         fixed = [self.arena.constant(w) for w in self.words]
         values = (model.get(name, 0) if known is None else known for name, known in zip(WORDS, fixed, strict=True))

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from warpproof.core import InputError
+from warpproof.sandbox.actions import ALLOW
 from warpproof.sandbox.bitvectors import Arena, Term
 from warpproof.sandbox.interpreter import Call
 from warpproof.sandbox.syscalls import NATIVE, X32_BIT
@@ -93,10 +94,11 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """A call that the confined program makes, recorded from a run."""
+    """A call that the confined program makes, recorded from a run, and the action it can live with."""
 
     call: Call
     why: str = ""
+    gets: int = ALLOW
 
 
 @dataclass(frozen=True, slots=True)

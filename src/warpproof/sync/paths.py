@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, assert_never
 
 from warpproof.core import InputError, Unsupported
+from warpproof.sync.conditions import terms_of
 from warpproof.sync.events import Event, Kind, Layout, check_overlap
 from warpproof.sync.program import (
     Address,
@@ -28,6 +29,7 @@ from warpproof.sync.program import (
     Register,
     Store,
     Thread,
+    ThreadRegister,
     Value,
 )
 
@@ -353,9 +355,6 @@ def thread_paths(test: Litmus, layout: Layout, repeats: int = 0) -> tuple[list[l
 
 
 def _observed(test: Litmus, index: int) -> Iterator[str]:
-    from warpproof.sync.conditions import terms_of
-    from warpproof.sync.program import ThreadRegister
-
     for term in (*terms_of(test.condition), *terms_of(test.where), *test.observed):
         if isinstance(term, ThreadRegister) and term.thread == index:
             yield term.name

@@ -1,0 +1,302 @@
+"""Executions of a frame: reads-from, Fence-SC order and coherence chosen by backtracking, checked against the axioms.
+
+Every axiom is monotone in these choices, so each is checked after every choice. Coherence is the least one: the initial
+write first, what causality implies, and one direction for each morally strong pair; more of it only forbids more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from warpproof.sync.events import Kind
+from warpproof.sync.frame import Frame, Rows, add_edge, bits
+from warpproof.sync.model import Model
+from warpproof.sync.phases import Meeting
+from warpproof.sync.program import ALIAS, GENERIC, Value
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """An execution that the model allows, with its relations as rows of bit masks."""
+
+    frame: Frame
+    values: tuple[Value | None, ...]
+    reads_from: dict[int, int]
+    coherence: Rows
+    fence_sc: tuple[tuple[int, int], ...]
+    synchronises: tuple[tuple[int, int], ...]
+    cause: Rows
+    meeting: Meeting
+
+
+@dataclass(slots=True)
+class _Orders:
+    base: Rows
+    cause: Rows
+    coherence: Rows
+    sync: list[tuple[int, int]]
+
+
+class Search:
+    """The search for executions of one frame with given values. `failed` collects the axioms that rejected choices."""
+
+    def __init__(self, frame: Frame, values: Sequence[Value | None], model: Model, failed: set[str]) -> None:
+        self.frame, self.values, self.model, self.failed = frame, tuple(values), model, failed
+        self.writes = [frame.writes_at(i) for i in range(len(frame.locations))]
+
+    def executions(self, every_coherence: bool) -> Iterator[Execution]:
+        """Every allowed execution; with `every_coherence` off, one coherence order for each choice of the rest."""
+        frame = self.frame
+        candidates = {}
+        for r in frame.reads:
+            options = [w for w in bits(self.writes[frame.location[r]])
+                       if self.values[w] == self.values[r] and frame.partner.get(r) != w]
+            if not options:
+                return
+            candidates[r] = options
+        order = sorted(candidates, key=lambda r: len(candidates[r]))
+        for meeting in frame.meetings:
+            base = list(frame.po)
+            for a, b in meeting.edges:
+                add_edge(base, a, b)
+            yield from self._choose(order, candidates, {}, base, list(self._dependencies()), meeting, every_coherence)
+
+    def _dependencies(self) -> Rows:
+        rows = [0] * len(self.frame.events)
+        for a, mask in enumerate(self.frame.deps):
+            for b in bits(mask):
+                add_edge(rows, a, b)
+        return rows
+
+    def _choose(self, order: list[int], candidates: dict[int, list[int]], rf: dict[int, int], base: Rows, thin: Rows,
+                meeting: Meeting, every: bool) -> Iterator[Execution]:
+        if len(rf) == len(order):
+            yield from self._fence(rf, base, meeting, every, ())
+            return
+        read = order[len(rf)]
+        last = len(rf) + 1 == len(order)
+        for write in candidates[read]:
+            if thin[read] >> write & 1:
+                self.failed.add("no-thin-air")
+                continue
+            chosen = {**rf, read: write}
+            causal = list(thin)
+            add_edge(causal, write, read)
+            if last or self._orders(chosen, base, meeting, (), ()) is not None:
+                yield from self._choose(order, candidates, chosen, base, causal, meeting, every)
+
+    def _fence(self, rf: dict[int, int], base: Rows, meeting: Meeting, every: bool,
+               sc: tuple[tuple[int, int], ...]) -> Iterator[Execution]:
+        orders = self._orders(rf, base, meeting, sc, ())
+        if orders is None:
+            return
+        for a, b in self.frame.sc_pairs:
+            if (a, b) not in sc and (b, a) not in sc:
+                forward, backward = orders.base[a] >> b & 1, orders.base[b] >> a & 1
+                for edge, excluded in (((a, b), backward), ((b, a), forward)):
+                    if not excluded:
+                        yield from self._fence(rf, base, meeting, every, (*sc, edge))
+                return
+        yield from self._cohere(rf, base, meeting, every, sc, (), orders)
+
+    def _cohere(self, rf: dict[int, int], base: Rows, meeting: Meeting, every: bool, sc: tuple[tuple[int, int], ...],
+                co: tuple[tuple[int, int], ...], orders: _Orders | None) -> Iterator[Execution]:
+        orders = orders or self._orders(rf, base, meeting, sc, co)
+        if orders is None:
+            return
+        for a, b in self.frame.write_pairs:
+            if not (orders.coherence[a] >> b & 1 or orders.coherence[b] >> a & 1):
+                for edge in ((a, b), (b, a)):
+                    found = False
+                    for execution in self._cohere(rf, base, meeting, every, sc, (*co, edge), None):
+                        found = True
+                        yield execution
+                        if not every:
+                            return
+                    if found and not every:
+                        return
+                return
+        if self.model.sc_per_location and not self._sequential(rf, orders.coherence):
+            self.failed.add("sc-per-location")
+            return
+        yield Execution(self.frame, self.values, rf, orders.coherence, sc, tuple(orders.sync), orders.cause, meeting)
+
+    def _observation(self, rf: dict[int, int]) -> Rows:
+        """`(ms∩rf);(rmw;(ms∩rf))*`, from a write to reads (PTX 8.9.2)."""
+        frame = self.frame
+        direct = [0] * len(frame.events)
+        for r, w in rf.items():
+            if frame.moral[w] >> r & 1:
+                direct[w] |= 1 << r
+        observed = list(direct)
+        changed = bool(frame.partner)
+        while changed:
+            changed = False
+            for w, mask in enumerate(observed):
+                more = mask
+                for r in bits(mask):
+                    if r in frame.partner:
+                        more |= observed[frame.partner[r]]
+                if more != mask:
+                    observed[w], changed = more, True
+        return observed
+
+    def _orders(self, rf: dict[int, int], start: Rows, meeting: Meeting, sc: tuple[tuple[int, int], ...],
+                co: tuple[tuple[int, int], ...]) -> _Orders | None:
+        """The derived orders, or None if an axiom fails already."""
+        frame = self.frame
+        base = list(start)
+        observed = self._observation(rf)
+        sync = []
+        for x, writes in frame.releases:
+            seen = 0
+            for w in bits(writes):
+                seen |= observed[w]
+            ends = 0
+            for r in bits(seen):
+                ends |= frame.acquires.get(r, 0)
+            for y in bits(ends & frame.moral[x]):
+                if frame.thread[x] != frame.thread[y]:
+                    sync.append((x, y))
+                    add_edge(base, x, y)
+        for a, b in sc:
+            add_edge(base, a, b)
+        if not self.model.base_has_po:
+            base = self._through_sync(base, [*sync, *sc, *meeting.edges])
+        for a, b in frame.sc_pairs:
+            if (base[a] >> b & 1 and ((b, a) in sc or base[b] >> a & 1)) or (base[b] >> a & 1 and (a, b) in sc):
+                self.failed.add("fence-sc")
+                return None
+        cause = self._cause(base, observed)
+        coherence = self._coherence(cause, co)
+        if coherence is None or not self._allowed(rf, cause, coherence):
+            return None
+        return _Orders(base, cause, coherence, sync)
+
+    def _through_sync(self, closed: Rows, edges: Sequence[tuple[int, int]]) -> Rows:
+        """Base causality of 6.0: only paths with at least one synchronisation."""
+        direct = [0] * len(closed)
+        for a, b in edges:
+            direct[a] |= 1 << b
+        rows = []
+        for a in range(len(closed)):
+            middle = 0
+            for s in bits(self.frame.po[a] | 1 << a):
+                middle |= direct[s]
+            row = middle
+            for m in bits(middle):
+                row |= closed[m]
+            rows.append(row)
+        return rows
+
+    def _cause(self, base: Rows, observed: Rows) -> Rows:
+        frame = self.frame
+        if not self.model.base_has_po:
+            # 6.0: observation, then base causality or program order at one address.
+            step = [row | frame.po[a] & frame.same_address[a] for a, row in enumerate(base)]
+            kept = base
+        else:
+            kept = step = self._preserved(base)
+        cause = list(kept)
+        for w, mask in enumerate(observed):
+            for r in bits(mask):
+                cause[w] |= step[r]
+        return cause
+
+    def _preserved(self, base: Rows) -> Rows:
+        """Proxy-preserved base causality order (PTX 8.9.5; its rules for other proxies as in docs/memory-model.md)."""
+        frame = self.frame
+        if frame.plain:
+            return [base[a] & frame.same_address[a] for a in range(len(base))]
+        events = frame.events
+        memory = [i for i in range(frame.first, len(events)) if events[i].is_memory]
+        fences = [i for i, e in enumerate(events) if e.kind is Kind.PROXY_FENCE]
+        aliases = sum(1 << f for f in fences if events[f].proxy == ALIAS)
+
+        def passages(x: int, leaving: bool) -> list[int]:
+            if events[x].proxy == GENERIC:
+                return [x]
+            return [f for f in fences if events[f].proxy == events[x].proxy and frame.same_cta[x] >> f & 1
+                    and (base[x] >> f if leaving else base[f] >> x) & 1]
+
+        out, into = ({x: passages(x, leaving) for x in memory} for leaving in (True, False))
+        rows = [0] * len(base)
+        for x in memory:
+            for y in bits(base[x] & frame.same_location[x]):
+                same = frame.same_address[x] >> y & 1
+                near = events[x].proxy == events[y].proxy and frame.same_cta[x] >> y & 1
+                if same and near:
+                    rows[x] |= 1 << y
+                    continue
+                for f in out[x]:
+                    for g in into[y]:
+                        via = any(base[alias] >> g & 1 for alias in bits(base[f] & aliases))
+                        if via or (same and base[f] >> g & 1):
+                            rows[x] |= 1 << y
+        return rows
+
+    def _coherence(self, cause: Rows, chosen: tuple[tuple[int, int], ...]) -> Rows | None:
+        frame = self.frame
+        rows = list(frame.init_order)
+        implied = [(a, b) for a in bits(frame.writes & ~((1 << frame.first) - 1))
+                   for b in bits(cause[a] & frame.writes & frame.same_location[a])]
+        for a, b in (*implied, *chosen):
+            if a == b or rows[b] >> a & 1:
+                self.failed.add("coherence")
+                return None
+            add_edge(rows, a, b)
+        return rows
+
+    def _allowed(self, rf: dict[int, int], cause: Rows, coherence: Rows) -> bool:
+        """Causality and atomicity (PTX 8.10.3, 8.10.6) for the reads chosen so far."""
+        frame = self.frame
+        for r, w in rf.items():
+            later = coherence[w]
+            if cause[r] >> w & 1 or any(cause[x] >> r & 1 for x in bits(later)):
+                self.failed.add("causality")
+                return False
+            partner = frame.partner.get(r)
+            if partner is not None:
+                between = later & frame.moral[r] & frame.moral[partner]
+                if any(coherence[x] >> partner & 1 for x in bits(between)):
+                    self.failed.add("atomicity")
+                    return False
+        return not self.model.identity or self._identity(cause, coherence)
+
+    def _identity(self, cause: Rows, coherence: Rows) -> bool:
+        """`(co ∪ id);cause` is irreflexive, which the public Alloy text of 7.5 adds."""
+        for a, row in enumerate(cause):
+            if row >> a & 1 or any(cause[b] >> a & 1 for b in bits(coherence[a])):
+                self.failed.add("causality")
+                return False
+        return True
+
+    def _sequential(self, rf: dict[int, int], coherence: Rows) -> bool:
+        """SC per location (PTX 8.10.5): po at one address with morally strong communication has no cycle."""
+        frame = self.frame
+        rows = [0] * len(frame.events)
+        edges = [(a, b) for a in range(frame.first, len(rows)) for b in bits(frame.po[a] & frame.same_address[a])]
+        for r, w in rf.items():
+            edges += [(w, r)] if frame.moral[w] >> r & 1 else []
+            edges += [(r, x) for x in bits(coherence[w] & frame.moral[r])]
+        for w in bits(frame.writes):
+            edges += [(w, x) for x in bits(coherence[w] & frame.moral[w])]
+        for a, b in edges:
+            if a == b or rows[b] >> a & 1:
+                return False
+            add_edge(rows, a, b)
+        return True
+
+
+def races(execution: Execution) -> list[tuple[int, int]]:
+    """The pairs in a data race (PTX 8.7.1): they conflict, are not morally strong, and not ordered by causality."""
+    frame = execution.frame
+    found = []
+    for a in range(frame.first, len(frame.events)):
+        for b in bits(frame.same_location[a] >> a + 1 << a + 1):
+            conflict = Kind.WRITE in (frame.events[a].kind, frame.events[b].kind)
+            ordered = frame.moral[a] >> b | execution.cause[a] >> b | execution.cause[b] >> a
+            if conflict and not ordered & 1:
+                found.append((a, b))
+    return found
