@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
+from itertools import islice
 from typing import Any, Final
 
 from flint import fmpq
@@ -210,7 +211,7 @@ class Search:
         """An integer polynomial g: g ≤ 0 or g ≥ 1 is infeasible over the rationals, and the model is neither."""
         if not self._rounds:
             return None
-        rounded = sorted(self._simplex.rounding_cuts(), key=_weight)
+        rounded = sorted(islice(self._simplex.rounding_cuts(), 3 * _MAX_ROUNDS), key=_weight)
         for poly in [*self._differences(), *self._fractional(), *rounded][: 2 * self._rounds]:
             if self._closes(poly):
                 self._rounds -= 1

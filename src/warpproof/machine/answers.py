@@ -76,6 +76,8 @@ class Answers:
         kernel = self.machine.kernel
         if name in kernel.shared_layout:
             return Int(64, const(kernel.shared_layout[name]))
+        if self.machine.calls.is_buffer(name):
+            return Int(64, self.base("call", name))
         if any(p.name == name for p in kernel.params):
             return Int(64, self.base("param", name))
         if name in kernel.local_layout:
@@ -190,7 +192,7 @@ class Answers:
             if space == "param" or not space:
                 raise Unsupported("generic address", "an address without a base")
             declared = space
-        return declared, name, offset
+        return ("call" if space == "call" else declared), name, offset
 
     # ------------------------------------------------------------------ loads
     def _by_base(self, effect: Load | Store) -> list[tuple[Pred, Value]]:
@@ -221,6 +223,8 @@ class Answers:
         match space:
             case "param":
                 values = [self._parameter(name, offset + i * size, ty) for i in range(n)]
+            case "call":
+                values = [self.machine.calls.load(name, offset + i * size, ty) for i in range(n)]
             case "global":
                 info = self.machine.setup.buffers.get(name)
                 if "nc" in effect.cache and info is not None and info.writable:
@@ -356,6 +360,9 @@ class Answers:
                 self.shared.align(offset, ty.width // 8 * len(values))
                 for i, value in enumerate(values):
                     self.shared.store(offset + i * (ty.width // 8), ty.width // 8, value)
+            case "call":
+                for i, value in enumerate(values):
+                    self.machine.calls.store(name, offset + i * (ty.width // 8), ty, value)
             case "local":
                 self._local_slot(offset, ScalarType(ty.kind, ty.width * len(values)))
                 for i, value in enumerate(values):

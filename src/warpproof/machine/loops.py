@@ -74,7 +74,7 @@ class LoopSolver:
         inside = [s for s in m.graph.successors[test] if s != out]
         if len(inside) != 1:
             raise Unsupported("loop", f"the exit test of the loop at {self._place(header)} is not a simple branch")
-        m._depth += 1
+        m.depth += 1
         try:
             if loop.latches == (test,):
                 self._do_while(lambda: self._iterate(header, test, inside[0], header), header)
@@ -83,11 +83,12 @@ class LoopSolver:
                 self._guarded(go, lambda: self._do_while(
                     lambda: self._iterate(inside[0], test, inside[0], header), header))
         finally:
-            m._depth -= 1
+            m.depth -= 1
         return out
 
     def _place(self, block: int) -> str:
-        return self.machine.where(self.machine.graph.blocks[block].start)
+        m = self.machine
+        return m.where() if m.frames else m.where(m.graph.blocks[block].start)
 
     def _iterate(self, start: int, test: int, inside: int, header: int) -> Pred:
         """Run from `start` through the exit test; the condition to go on."""

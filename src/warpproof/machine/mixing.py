@@ -39,6 +39,10 @@ def mix(dom: Reals, table: list[Value], owner: IntVector, lane: IntVector) -> Va
             return Float(first.kind, first.width, Mixer(dom.arena, which, lane).real(nodes))
     if all(isinstance(v, Int) for v in values):
         return Int(first.width, Mixer(dom.arena, which, lane).poly([v.poly for v in values if isinstance(v, Int)]))
+    packed = [v for v in values if isinstance(v, Pack)]
+    if packed and len({v.width for v in values}) == 1:
+        split = [dom.unpack(v.width, v, len(packed[0].parts)) for v in values]
+        return Pack(first.width, tuple(mix(dom, list(column), which, lane) for column in zip(*split, strict=True)))
     out = permute(dom, values[-1], lane)
     for i in range(len(values) - 1):
         out = dom.merge(dom.arena.lane_mask(which == i), permute(dom, values[i], lane), out)

@@ -80,9 +80,7 @@ class Closer:
         return self.arena.variable(self.var) - target + 1
 
     def _stuck(self, why: str) -> Unsupported:
-        m = self.machine
-        place = m.where(m.graph.blocks[self.header].start)
-        return Unsupported("loop", f"the loop at {place} does not close: {why}")
+        return Unsupported("loop", f"the loop at {self._place()} does not close: {why}")
 
     def _trip(self, p: Poly) -> Poly:
         """The number of iterations: the least n ≥ 1 with p(n−1) > 0."""
@@ -132,9 +130,12 @@ class Closer:
             return self.machine.dom.merge(pred, self._final(value.first), self._final(value.second))
         return value
 
+    def _place(self) -> str:
+        m = self.machine
+        return m.where() if m.frames else m.where(m.graph.blocks[self.header].start)
+
     def _poison(self) -> Real:
-        where = self.machine.where(self.machine.graph.blocks[self.header].start)
-        return self.arena.poison(f"a recurrence that did not close, loop at {where}")
+        return self.arena.poison(f"a recurrence that did not close, loop at {self._place()}")
 
     def _gauge(self, domain: Pred) -> None:
         """Find the running maxima, whose closed forms the gauge rule needs."""

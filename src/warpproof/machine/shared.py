@@ -21,7 +21,7 @@ class SharedMemory:
     """Cells of `unit` bytes."""
 
     def __init__(self, size: int, unit: int, dom: Reals) -> None:
-        self.unit, self.dom, self.cells = unit, dom, -(-size // unit)
+        self.unit, self.dom, self.cells = unit, dom, size // unit
         self.owner: IntVector = np.full(self.cells, _EMPTY, np.int64)
         self.lane: IntVector = np.zeros(self.cells, np.int64)
         self.values: list[Value] = []

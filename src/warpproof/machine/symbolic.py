@@ -14,6 +14,7 @@ from typing import Any, Final, Protocol
 from warpproof.core import Ledger, Unsupported
 from warpproof.domains import Effect, Float, Int, Reals, ScalarType, Undef
 from warpproof.machine.answers import Answers
+from warpproof.machine.calls import Calls
 from warpproof.machine.flow import Graph, control_flow
 from warpproof.machine.gauge import joined_pair
 from warpproof.machine.loops import LoopSolver
@@ -56,13 +57,16 @@ class SymbolicMachine:
         self.registers: dict[str, Any] = {}
         self.current = 0
         self.shared = SharedMemory(setup.shared_bytes, _shared_unit(kernel), self.dom)
+        self.frames = 0  # called functions being executed
+        self._entry = kernel
+        self.calls = Calls(self)
         self.answers = Answers(self)
         self.loops = LoopSolver(self)
         self.graph: Graph = control_flow(kernel)
-        self._decoded: dict[int, tuple[Bound, Decoded | None]] = {}
+        self.decoded: dict[int, tuple[Bound, Decoded | None]] = {}
         self._held: dict[tuple[int, int], bool] = {}
         self._predicate: Pred | None = None
-        self._depth = 0  # enclosing forks and loops
+        self.depth = 0  # enclosing forks and loops
         self._stays = ExitStack()  # the lanes that guarded exits leave over, to the end of the run
 
     # ------------------------------------------------------------------ context of the domain
@@ -104,7 +108,7 @@ class SymbolicMachine:
 
     def where(self, index: int | None = None) -> str:
         """The place of an instruction, for messages."""
-        ins = self.kernel.code[self.current if index is None else index]
+        ins = self._entry.code[self.current if index is None else index]
         source = f" ({ins.source[0]}:{ins.source[1]})" if ins.source else ""
         return f"PTX line {ins.span.line} `{ins.opcode}`{source}"
 
@@ -165,7 +169,12 @@ class SymbolicMachine:
             ins = self.kernel.code[index]
             self._tick(index)
             bound, decoded = self._decode(index, ins)
-            if bound.control in ("bra", "ret", "exit", "trap", "brx", "call"):
+            if bound.control == "call":
+                if self.guard_of(ins).op != "true":
+                    raise Unsupported(bound.form, "a predicated call", ins.span)
+                self.calls.call(ins)
+                continue
+            if bound.control in ("bra", "ret", "exit", "trap", "brx"):
                 return self._control(number, ins, bound, terminator)
             if bound.control == "nop":
                 continue
@@ -180,8 +189,9 @@ class SymbolicMachine:
         return successors[which] if successors else EXIT
 
     def _tick(self, index: int) -> None:
-        self.current = index
-        self.trace.executed.add(index)
+        if not self.frames:
+            self.current = index
+            self.trace.executed.add(index)
         self.trace.steps += 1
         if self.trace.steps > self.setup.step_limit:
             raise Unsupported("symbolic execution", f"more than {self.setup.step_limit} steps")
@@ -189,10 +199,10 @@ class SymbolicMachine:
             raise Unsupported("symbolic execution", "out of time")
 
     def _decode(self, index: int, ins: Instruction) -> tuple[Bound, Decoded | None]:
-        found = self._decoded.get(index)
+        found = self.decoded.get(index)
         if found is None:
             bound = bind(ins)
-            found = self._decoded[index] = (bound, None if bound.control else decode(ins, bound, self._width))
+            found = self.decoded[index] = (bound, None if bound.control else decode(ins, bound, self._width))
         return found
 
     def _width(self, name: str) -> int:
@@ -232,7 +242,7 @@ class SymbolicMachine:
 
     # ------------------------------------------------------------------ control
     def _control(self, number: int, ins: Instruction, bound: Bound, terminator: bool) -> Any:
-        if bound.control in ("brx", "call"):
+        if bound.control == "brx":
             raise Unsupported(bound.form, "not executed symbolically", ins.span)
         guard = self.guard_of(ins)
         if bound.control == "trap":
@@ -251,7 +261,7 @@ class SymbolicMachine:
         """Lanes leave the kernel; behind a guarded exit only the others go on, to the end."""
         if guard.op == "true":
             return EXIT
-        if self._depth:
+        if self.depth:
             raise Unsupported(ins.opcode, "a predicated exit inside a branch or loop", ins.span)
         self._stays.enter_context(self.path.under(self.arena.negate(guard)))
         return self._follow(number, 0)
@@ -284,7 +294,7 @@ class SymbolicMachine:
         """
         before = dict(self.registers)
         start = self.shared.footprint.copy() if guard.uniform else None
-        self._depth += 1
+        self.depth += 1
         with self.path.under(guard), self._unordered(guard):
             then()
         first, self.registers = self.registers, dict(before)
@@ -292,7 +302,7 @@ class SymbolicMachine:
             left, self.shared.footprint = self.shared.footprint, start
         with self.path.under(negated), self._unordered(guard):
             otherwise()
-        self._depth -= 1
+        self.depth -= 1
         if start is not None:
             self.shared.footprint = self.shared.footprint.union(left)
         self.registers = self.join(guard, first, self.registers)

@@ -5,7 +5,7 @@ Booleans have width 0. A term is an index into its arena.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -130,12 +130,14 @@ class Arena:
             return no
         return self._make(Node("ite", self.width(yes), (condition, yes, no)))
 
-    def reachable(self, root: Term) -> list[Term]:
-        """The terms that `root` is made of, operands first."""
+    def reachable(self, root: Term, known: Container[Term] = ()) -> list[Term]:
+        """The terms that `root` is made of, operands first, without going into those known."""
+        if root in known:
+            return []
         seen, stack = {root}, [root]
         while stack:
             for arg in self.nodes[stack.pop()].args:
-                if arg not in seen:
+                if arg not in seen and arg not in known:
                     seen.add(arg)
                     stack.append(arg)
         return sorted(seen)  # operands have smaller indices than what is made of them

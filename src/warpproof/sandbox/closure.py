@@ -13,8 +13,8 @@ from typing import Any, Final, Literal
 
 from warpproof.core import InputError
 from warpproof.sandbox.bitvectors import Term
-from warpproof.sandbox.decisions import ORDER, Decision, Symbolic
-from warpproof.sandbox.diagrams import Diagrams, TooLarge
+from warpproof.sandbox.decisions import Decision, Symbolic
+from warpproof.sandbox.diagrams import TooLarge
 from warpproof.sandbox.instructions import Program, decode, encode
 from warpproof.sandbox.interpreter import Call
 from warpproof.sandbox.syscalls import NATIVE, X32_BIT, last_known, name_of
@@ -135,7 +135,7 @@ def certificate(filters: Sequence[Program], closure: Closure, table: Transitions
             "invariant": list(closure.reachable)}
 
 
-def check_certificate(data: Mapping[str, Any], table: Transitions | None = None, limit: int = 4_000_000) -> list[str]:
+def check_certificate(data: Mapping[str, Any], table: Transitions | None = None) -> list[str]:
     """Why the certificate does not hold; empty if it does.
 
     Independent of how the closure was found: the invariant holds the initial facts, and each transition of the table
@@ -151,11 +151,11 @@ def check_certificate(data: Mapping[str, Any], table: Transitions | None = None,
         faults.append("the certificate is for another table of transitions")
     faults += [f"unknown layer {name}" for name in sorted(layers - set(table.layers))]
     symbolic = Symbolic.fresh()
-    arena, diagrams = symbolic.arena, Diagrams(ORDER, limit)
+    diagrams = symbolic.diagrams
     try:
-        open_ = diagrams.build(arena, symbolic.passes(filters))
+        open_ = diagrams.build(symbolic.passes(filters))
         for name, gains, condition in _leaving(symbolic, invariant, layers, table):
-            if diagrams.choose(open_, diagrams.build(arena, condition), 0):
+            if diagrams.choose(open_, diagrams.build(condition), 0):
                 faults.append(f"{name} gives {gains}, which is not in the invariant")
     except TooLarge:
         faults.append("the decision diagram is too large to check")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from warpproof.sandbox import actions
 from warpproof.sandbox.bitvectors import Arena, Term
-from warpproof.sandbox.diagrams import TooLarge, satisfiable
+from warpproof.sandbox.diagrams import Diagrams, TooLarge
 from warpproof.sandbox.instructions import Program
 from warpproof.sandbox.interpreter import Call
 from warpproof.sandbox.symbolic import WORDS, inputs, result
@@ -35,20 +35,21 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Symbolic:
-    """One unknown system call: an arena and its sixteen words."""
+    """One unknown system call: an arena, its sixteen words, and diagrams over them."""
 
     arena: Arena
     words: tuple[Term, ...]
+    diagrams: Diagrams
 
     @staticmethod
     def fresh() -> Symbolic:
         """A new arena with the words of one call."""
         arena = Arena()
-        return Symbolic(arena, inputs(arena))
+        return Symbolic(arena, inputs(arena), Diagrams(arena, (*ORDER, *SECOND_COPY)))
 
     def at(self, number: int, arch: int) -> Symbolic:
         """The same call with number and architecture fixed."""
-        return Symbolic(self.arena, (self.arena.number(number), self.arena.number(arch), *self.words[2:]))
+        return replace(self, words=(self.arena.number(number), self.arena.number(arch), *self.words[2:]))
 
     def value(self, filters: Sequence[Program]) -> Term:
         """What the kernel makes of the filters' results (oldest first): the effective value."""
@@ -81,7 +82,7 @@ class Symbolic:
     def confirm(self, question: Term) -> Decision:
         """The same question by decision diagrams, which share no code with the SMT solver."""
         try:
-            found = satisfiable(self.arena, question, (*ORDER, *SECOND_COPY))
+            found = self.diagrams.model(self.diagrams.build(question))
         except TooLarge:
             return Decision("unknown", detail="the decision diagram is too large")
         return Decision("impossible", detail="diagram") if found is None else Decision("possible", self.call(found))
@@ -89,7 +90,7 @@ class Symbolic:
     def elsewhere(self) -> Symbolic:
         """The same call made from another instruction pointer."""
         other = tuple(self.arena.word(name) for name in SECOND_COPY)
-        return Symbolic(self.arena, (*self.words[:2], *other, *self.words[4:]))
+        return replace(self, words=(*self.words[:2], *other, *self.words[4:]))
 
     def call(self, model: Mapping[str, int]) -> Call:
         """The call of an assignment; words that are fixed here keep their values."""

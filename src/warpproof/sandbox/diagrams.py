@@ -5,7 +5,7 @@ It shares nothing with the SMT solver but the term; proofs are re-checked with i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from warpproof.sandbox.bitvectors import Arena, Node, Term
@@ -20,15 +20,18 @@ class TooLarge(Exception):
 
 
 class Diagrams:
-    """Decision diagrams over the bits of words, in the order in which `order` lists the words, high bits first."""
+    """Diagrams of an arena's terms over the bits of words, in the order of `order`, high bits first."""
 
-    def __init__(self, order: Sequence[str], limit: int = 2_000_000) -> None:
+    def __init__(self, arena: Arena, order: Sequence[str], limit: int = 2_000_000) -> None:
+        self._arena, self._order = arena, tuple(order)
         self._rank = {name: i for i, name in enumerate(order)}
         self._limit = limit
         leaf = 1 << 60
         self._nodes: list[tuple[int, int, int]] = [(leaf, 0, 0), (leaf, 1, 1)]
         self._unique: dict[tuple[int, int, int], int] = {}
         self._memo: dict[tuple[int, int, int], int] = {}
+        self._built: dict[Term, Bits] = {}
+        self._widths: dict[str, int] = {}
 
     def _node(self, level: int, low: int, high: int) -> int:
         if low == high:
@@ -46,20 +49,25 @@ class Diagrams:
         """The diagram of "if f then g else h"."""
         if f <= 1 or g == h:
             return g if f == _TRUE or g == h else h
-        if (g, h) == (_TRUE, _FALSE):
+        if g == _TRUE and h == _FALSE:
             return f
         key = (f, g, h)
         found = self._memo.get(key)
-        if found is None:
-            level = min(self._nodes[n][0] for n in key)
-            low = self.choose(*(self._branch(n, level, 1) for n in key))
-            high = self.choose(*(self._branch(n, level, 2) for n in key))
-            found = self._memo[key] = self._node(level, low, high)
-        return found
-
-    def _branch(self, n: int, level: int, side: int) -> int:
-        node = self._nodes[n]
-        return node[side] if node[0] == level else n
+        if found is not None:
+            return found
+        nodes = self._nodes
+        (a, f0, f1), (b, g0, g1), (c, h0, h1) = nodes[f], nodes[g], nodes[h]
+        level = a if a < b else b
+        level = level if level < c else c
+        if a != level:
+            f0 = f1 = f
+        if b != level:
+            g0 = g1 = g
+        if c != level:
+            h0 = h1 = h
+        made = self._node(level, self.choose(f0, g0, h0), self.choose(f1, g1, h1))
+        self._memo[key] = made
+        return made
 
     def negation(self, f: int) -> int:
         """Not f."""
@@ -67,27 +75,29 @@ class Diagrams:
 
     def word(self, name: str, width: int) -> Bits:
         """The bits of a word, lowest first."""
-        base = self._rank[name] << 8
+        base, self._widths[name] = self._rank[name] << 8, width
         return [self._node(base + width - 1 - bit, _FALSE, _TRUE) for bit in range(width)]
 
-    def build(self, arena: Arena, root: Term) -> int:
+    def build(self, root: Term) -> int:
         """The diagram of a Boolean term; 0 exactly if it cannot be true. TooLarge beyond the bound."""
-        values: dict[Term, Bits] = {}
-        for term in arena.reachable(root):
-            node = arena.nodes[term]
-            values[term] = self._term(node, [values[a] for a in node.args])
-        return values[root][0]
+        built = self._built
+        for term in self._arena.reachable(root, built):
+            node = self._arena.nodes[term]
+            built[term] = self._term(node, [built[a] for a in node.args])
+        return built[root][0]
 
-    def model(self, f: int) -> dict[int, bool] | None:
-        """One assignment, by level, that makes f true; None if there is none."""
-        chosen = {}
+    def model(self, f: int) -> dict[str, int] | None:
+        """Values of words that make f true, the others 0; None if there are none."""
         if f == _FALSE:
             return None
+        values = dict.fromkeys(self._order, 0)
         while f != _TRUE:
             level, low, high = self._nodes[f]
-            chosen[level] = low == _FALSE
+            if low == _FALSE:
+                name = self._order[level >> 8]
+                values[name] |= 1 << (self._widths[name] - 1 - (level & 0xFF))
             f = high if low == _FALSE else low
-        return chosen
+        return values
 
     def _term(self, node: Node, args: list[Bits]) -> Bits:
         match node.op:
@@ -119,9 +129,17 @@ class Diagrams:
     def _compare(self, op: str, a: Bits, b: Bits) -> int:
         value = _FALSE if op == "bvult" else _TRUE
         for x, y in zip(a, b, strict=True):  # from the lowest bit: the higher ones override
+            if y <= 1:  # a constant, as most are
+                value = self._above(op, x, y, value)
+                continue
             same = self.choose(x, y, self.negation(y))
             value = self.choose(same, value, _FALSE if op == "=" else y)
         return value
+
+    def _above(self, op: str, x: int, y: int, value: int) -> int:
+        if op == "=":
+            return self.choose(x, value, _FALSE) if y else self.choose(x, _FALSE, value)
+        return self.choose(x, value, _TRUE) if y else self.choose(x, _FALSE, value)
 
     def _arithmetic(self, op: str, a: Bits, b: Bits) -> Bits:
         match op:
@@ -179,15 +197,3 @@ class Diagrams:
             rest = [self.choose(fits, x, y) for x, y in zip(less, rest, strict=True)]
             quotient[i] = fits
         return quotient, rest[:width]
-
-
-def satisfiable(arena: Arena, root: Term, order: Sequence[str], limit: int = 2_000_000) -> dict[str, int] | None:
-    """Words that make the Boolean term true, None if none do. TooLarge beyond the bound on nodes."""
-    diagrams = Diagrams(order, limit)
-    widths = {arena.nodes[t].name: arena.nodes[t].width for t in arena.reachable(root) if arena.nodes[t].op == "word"}
-    found = diagrams.model(diagrams.build(arena, root))
-    if found is None:
-        return None
-    bit: Callable[[str, int, int], int] = lambda name, rank, i: int(found.get((rank << 8) + widths[name] - 1 - i, False))
-    return {name: sum(bit(name, rank, i) << i for i in range(widths[name]))
-            for rank, name in enumerate(order) if name in widths}
