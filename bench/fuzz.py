@@ -13,167 +13,29 @@ from __future__ import annotations
 import argparse
 import json
 import multiprocessing
-import os
 import re
 import resource
-import signal
-import subprocess
-import sys
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from random import Random
-from types import FrameType
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 from hostile import KINDS, LIMITS, ROOT, Case, make
-
-from warpproof.core import InputError, Unsupported
-from warpproof.ptx import parse, resolve
+from trials import WALL_S, Result, run, run_command, run_parser
 
 FOLDER: Final = ROOT / "bench" / "findings"
-WALL_S: Final = float(LIMITS[1]) + 12.0
-PARSE_S: Final = 5.0
-MEMORY_MB: Final = float(LIMITS[3]) * 1024 + 300
 ADDRESS_SPACE: Final = 12 << 30
-WEIGHTS: Final = {"parser": 60, "kernel": 5, "launch": 4, "contract": 4, "replay": 2, "arguments": 4}
+WEIGHTS: Final = {"parser": 60, "kernel": 25, "launch": 20, "contract": 15, "replay": 8, "arguments": 4}
+WHOLE: Final = 0.1  # the share of cases that run as a whole command
 MINIMISE_S: Final = 60.0
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
-    """What a case did: `code` as of a shell (-1 for a parser case), and `fault`, empty when all is well."""
-
-    code: int
-    seconds: float
-    peak_mb: float
-    fault: str
-    output: str
-
-
-class Late(Exception):
-    """The time of a parser case is over."""
-
-
-def _late(number: int, frame: FrameType | None) -> NoReturn:
-    raise Late
-
-
-def run_parser(case: Case) -> Result:
-    """Parse and resolve in this process."""
-    text = case.files["kernel.ptx"].decode("utf-8", "replace")
-    before, began = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.monotonic()
-    signal.signal(signal.SIGALRM, _late)
-    signal.setitimer(signal.ITIMER_REAL, PARSE_S)
-    fault = output = ""
-    try:
-        module = parse(text, "kernel.ptx")
-        for entry in module.entries()[:3]:
-            resolve(module, entry.name)
-    except InputError as error:
-        output = error.render()
-    except Unsupported as error:
-        output = str(error)
-    except Late:
-        fault = "hang in the parser"
-    except Exception as error:  # noqa: BLE001 - what should not come out is what this looks for
-        fault = f"{type(error).__name__} from {_innermost(error)}"
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-    peak = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
-    if not fault and peak > MEMORY_MB:
-        fault = "memory of the parser"
-    return Result(-1, time.monotonic() - began, peak, fault, output)
-
-
-def _innermost(error: BaseException) -> str:
-    frame = error.__traceback__
-    while frame is not None and frame.tb_next is not None:
-        frame = frame.tb_next
-    return f"{Path(frame.tb_frame.f_code.co_filename).name}:{frame.tb_lineno}" if frame else "nowhere"
-
-
-def run_command(case: Case, folder: Path | None = None) -> Result:
-    """Run `warpproof` on the case's files, in a folder of its own."""
-    with tempfile.TemporaryDirectory() as made:
-        where = folder or Path(made)
-        for name, data in case.files.items():
-            (where / name).write_bytes(data)
-        (where / "folder.py").mkdir(exist_ok=True)
-        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-            command = [sys.executable, "-m", "warpproof", *case.argv]
-            began = time.monotonic()
-            child = subprocess.Popen(command, cwd=where, stdin=subprocess.DEVNULL, stdout=out, stderr=err,
-                                     start_new_session=True)
-            code, peak = _wait(child, began + WALL_S)
-            seconds = time.monotonic() - began
-            texts = [_read(f) for f in (out, err)]
-    return Result(code, seconds, peak, fault_of(case, code, peak, *texts), "\n".join(texts))
-
-
-def _wait(child: subprocess.Popen[bytes], deadline: float) -> tuple[int, float]:
-    """The exit code as of a shell (-999 when it had to be killed) and the peak memory of it and what it waited for."""
-    while True:
-        pid, status, usage = os.wait4(child.pid, os.WNOHANG)
-        if pid:
-            child.returncode = os.waitstatus_to_exitcode(status)
-            return child.returncode, usage.ru_maxrss / 1024
-        if time.monotonic() > deadline:
-            os.killpg(child.pid, signal.SIGKILL)
-            _, _, usage = os.wait4(child.pid, 0)
-            child.returncode = -999
-            return -999, usage.ru_maxrss / 1024
-        time.sleep(0.005)
-
-
-def _read(file: Any) -> str:
-    file.seek(0)
-    return bytes(file.read(1 << 22)).decode("utf-8", "replace")
-
-
-def fault_of(case: Case, code: int, peak: float, out: str, err: str) -> str:
-    """What is wrong with an answer; empty when nothing is."""
-    if code == -999:
-        return "hang"
-    if "Traceback (most recent call last)" in err and case.kind != "contract":
-        return "traceback: " + _last_frame(err)
-    if "Traceback (most recent call last)" in err and "/warpproof/" in err:
-        return "traceback: " + _last_frame(err)
-    if code not in (0, 1, 2, 3, 4):
-        return f"exit code {code}"
-    if code == 4 and not case.dies:
-        found = re.search(r"internal error: (.*)|the prover ([^\"]*)", out + err)
-        return "internal: " + (re.sub(r"'.*'|\d{3,}", "…", found[0])[:160] if found else "without a reason")
-    if code == 2 and "error[" not in err and "usage" not in err:
-        return "exit code 2 without an error"
-    if peak > MEMORY_MB:
-        return "memory"
-    asked = " ".join(case.argv).find("--format json") >= 0 and case.kind != "arguments"
-    if asked:
-        try:
-            json.loads(out)
-        except ValueError:
-            return "no JSON"
-    return ""
-
-
-def _last_frame(err: str) -> str:
-    frames = re.findall(r'File "[^"]*?([\w.]+)", line (\d+)', err)
-    name = re.findall(r"^(\w[\w.]*(?:Error|Exception|Warning|Interrupt|Exit)?)\b", err.strip().splitlines()[-1])
-    place = ":".join(frames[-1]) if frames else "nowhere"
-    return f"{name[0] if name else '?'} at {place}"
-
-
-def run(case: Case) -> Result:
-    """The result of a case of either sort."""
-    return run_parser(case) if case.parser else run_command(case)
-
-
 # ---------------------------------------------------------------------- making findings small
-def minimised(case: Case, fault: str) -> Case:
+def minimised(case: Case, fault: str, whole: bool) -> Case:
     """The case with its target file as small as it gets in a minute, the fault the same."""
     if not case.target:
         return case
@@ -181,7 +43,7 @@ def minimised(case: Case, fault: str) -> Case:
     data = case.files[case.target]
     for pattern in (rb"[^\n]*\n?", rb"\s+|[\w.%$]+|."):
         parts = [m for m in re.findall(pattern, data, re.DOTALL) if m]
-        data = b"".join(_fewest(parts, lambda p: _shows(case, b"".join(p), fault), deadline))
+        data = b"".join(_fewest(parts, lambda p: run(_with(case, b"".join(p)), whole).fault == fault, deadline))
     return _with(case, data)
 
 
@@ -203,10 +65,6 @@ def _fewest(parts: list[bytes], shows: Callable[[list[bytes]], bool], deadline: 
 
 def _with(case: Case, data: bytes) -> Case:
     return replace(case, files={**case.files, case.target: data})
-
-
-def _shows(case: Case, data: bytes, fault: str) -> bool:
-    return run(_with(case, data)).fault == fault
 
 
 def keep(case: Case, seed: int, result: Result) -> Path:
@@ -234,14 +92,15 @@ def work(seed: int, seconds: float, kinds: list[str], rows: Any) -> None:
     while time.monotonic() < deadline:
         kind, number = rng.choices(kinds, weights)[0], rng.randrange(1 << 40)
         case = make(kind, number)
-        result = run(case)
+        whole = rng.random() < WHOLE
+        result = run(case, whole)
         rows.put((kind, number, result.code, result.seconds, result.peak_mb, result.fault))
         if result.fault and result.fault not in seen:
             seen.add(result.fault)
             keep(case, number, result)
-            small = minimised(case, result.fault)
+            small = minimised(case, result.fault, whole)
             if small != case:
-                keep(small, number, run(small))
+                keep(small, number, run(small, whole))
     rows.put(None)
 
 

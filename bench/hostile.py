@@ -19,7 +19,7 @@ from typing import Any, Final
 
 ROOT: Final = Path(__file__).parents[1]
 KERNELS: Final = ROOT / "tests" / "kernels" / "acceptance"
-LIMITS: Final = ("--timeout", "8", "--memory", "2")
+LIMITS: Final = ("--timeout", "5", "--memory", "2")
 WORDS: Final = (
     "{", "}", "(", ")", "[", "]", ";", ",", ":", "|", "@", "!", "_", "<", ">", "=", "%", "-", "+", "~", "?", "..", "::",
     ".reg", ".b32", ".f32", ".pred", ".param", ".entry", ".func", ".visible", ".extern", ".align", ".shared", ".local",

@@ -166,6 +166,8 @@ def _run_sparse(problem: Problem, found: Mapping[str, Any], on_stage: Progress) 
     triples = [tuple(c) for c in ctas if isinstance(c, list) and len(c) == 3]
     if len(triples) != len(ctas) or any(type(v) is not int for v in (*sizes.values(), *sum(triples, ()))):
         raise InputError("CLI600", "the sizes and CTAs of the counterexample are not integers")
+    if not problem.launch.check_preconditions(sizes):
+        raise InputError("CLI600", "the sizes of the counterexample do not meet the preconditions")
     on_stage("running")
     launch, _ = sparse_launch(problem.launch, sizes)
     outcome = emulate(problem.kernel, launch, ctas=triples, step_limit=SPARSE_STEPS)

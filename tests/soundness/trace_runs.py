@@ -133,7 +133,7 @@ def _one_cta(run: Symbolic, call: Call, cta: tuple[int, ...], wanted: dict[tuple
              stores: dict[str, dict[int, list[float]]], out: Comparison) -> None:
     values = values_of(run, call, cta)
     unknowns = any(a.kind in ("undef", "state") for a in run.proof.arena.atoms)
-    others = [values_of(run, call, cta, k) for k in (1, 2)] if unknowns else []
+    others = [values_of(run, call, cta, k) for k in (1, 2, -3, 5, -8)] if unknowns else []
     out.violated += [f"{o.kind} at {run.machine.where(o.instruction)}" for o in values.violated(run.trace)]
     for a in run.trace.accesses:
         index, at = values.elements(a)

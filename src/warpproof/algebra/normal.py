@@ -20,6 +20,8 @@ Implied = Callable[[Pred, Pred], bool]
 """(hypothesis, claim): True when the claim follows."""
 
 _SPLITS: Final = 10
+_LOG2E: Final = {"log2e32": Fraction(0x3FB8AA3B % 2**23 + 2**23, 2**23), "log2e_low": Fraction(0x25_7060 + 2**23, 2**49)}
+"""The exact values of the f32 constants 0f3FB8AA3B and 0f32A57060."""
 _FEW: Final = 64
 _SHORT: Final = 8
 """Cross-lane reductions of at most this many lanes are written out."""
@@ -48,6 +50,8 @@ class Normaliser:
         match x.op:
             case "const":
                 return F.constant(x.data)
+            case "log2e32" | "log2e_low":
+                return F.constant(_LOG2E[x.op])
             case "add":
                 return total(self.form(y) for y in self.arena.flatten(x, "add"))
             case "mul":

@@ -39,7 +39,7 @@ class Signs:
                 return Sign.UNKNOWN if low is None or low < 0 else Sign.POSITIVE if low > 0 else Sign.NONNEGATIVE
             case "symbol":
                 return self.symbols.get(x.data, Sign.UNKNOWN)
-            case "ex2" | "log2e":
+            case "ex2" | "log2e" | "log2e32" | "log2e_low":
                 return Sign.POSITIVE
             case "abs":
                 return Sign.NONNEGATIVE

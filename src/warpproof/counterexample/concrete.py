@@ -99,7 +99,7 @@ def _sample(launch: Launch, p: Param, sizes: Mapping[str, int], rng: np.random.G
     if p.kind in ("ptr_null", "ptr_out"):
         return None
     if p.kind == "scalar" and p.name in sizes:
-        return np.array(sizes[p.name], STORAGE[p.dtype])
+        return _integer(p, sizes[p.name])
     shape = launch.concrete(sizes).shapes[p.name] if p.is_buffer else ()
     if int(np.prod(shape, dtype=object)) > MAX_ELEMENTS:
         raise InputError("RUN803", f"{p.name!r} has more than {MAX_ELEMENTS} elements at {_listed(sizes)}",
@@ -122,6 +122,14 @@ def _bounds(launch: Launch, p: Param, sizes: Mapping[str, int], attempt: int) ->
         return 0, 2
     widths = [127, *sorted({max(s, 1) for s in sizes.values()}, reverse=True), 2, 1]
     return 0, min(widths[attempt % len(widths)], 127)
+
+
+def _integer(p: Param, value: int) -> Array:
+    try:
+        return np.array(value, STORAGE[p.dtype])
+    except OverflowError:
+        raise InputError("RUN802", f"{p.name} = {value} does not fit the scalar's type {p.dtype}",
+                         hint="bound the size in the contract by what its parameter can hold") from None
 
 
 def _listed(sizes: Mapping[str, int]) -> str:
@@ -170,7 +178,7 @@ def offsets(shape: tuple[int, ...], strides: tuple[int, ...]) -> npt.NDArray[np.
 
 def sparse_launch(launch: Launch, sizes: Mapping[str, int]) -> tuple[ConcreteLaunch, Call]:
     """A launch at sizes too large to store: every buffer zero, scalars 1 unless they are sizes; and its call."""
-    scalars = {p.name: np.array(sizes.get(p.name, 1), STORAGE[p.dtype]) for p in launch.params if p.kind == "scalar"}
+    scalars = {p.name: _integer(p, sizes.get(p.name, 1)) for p in launch.params if p.kind == "scalar"}
     call = Call(launch, dict(sizes), scalars)
     shape = launch.concrete(sizes, {name: _judged(call, name) for name in scalars})
     buffers: dict[str, Buffer] = {}

@@ -31,3 +31,6 @@ LOG2E_F32: Final = exact_value("f", 32, 0x3FB8AA3B)
 
 LN2_F32: Final = exact_value("f", 32, 0x3F317218)
 """The f32 constant compilers use for ln 2."""
+
+LOG2E_LOW_F32: Final = exact_value("f", 32, 0x32A57060)
+"""The f32 constant expf adds to the one for log2 e: log2 e less that constant, rounded."""

@@ -14,12 +14,17 @@ from typing import Final, Literal, Protocol
 from warpproof.algebra import Scaling
 from warpproof.core import Unsupported
 from warpproof.domains.base import Comparison, FloatMode, FloatOp, IntOp, ScalarType
-from warpproof.domains.formats import LN2_F32, LOG2E_F32, exact_value
+from warpproof.domains.formats import LN2_F32, LOG2E_F32, LOG2E_LOW_F32, exact_value
 from warpproof.domains.integers import Integers
 from warpproof.domains.values import Choice, Float, Int, Pack, Undef, Value
 from warpproof.terms import MINUS_INF, PLUS_INF, Arena, Poly, Pred, Real, const
 
 _UNARY: Final = {"sqrt": "sqrt", "sin": "sin", "cos": "cos", "tanh": "tanh", "lg2": "lg2"}
+
+
+_LOG2E_NAMES: Final = {LOG2E_F32: "log2e32", LOG2E_LOW_F32: "log2e_low"}
+_MAGIC: Final = 12582913  # 0f4B400001
+_BIASED: Final = 12583039  # minus 0fCB40007F
 
 
 class PathContext(Protocol):
@@ -107,6 +112,8 @@ class Reals:
     def _bits_node(self, bits: int, ty: ScalarType) -> Real:
         v = exact_value(ty.kind, ty.width, bits)
         if isinstance(v, Fraction):
+            if ty == ScalarType("f", 32) and v in _LOG2E_NAMES:
+                return self.arena.real(_LOG2E_NAMES[v])
             return self.arena.rational(v)
         if v == "nan":
             return self.arena.poison("a NaN constant")
@@ -121,6 +128,10 @@ class Reals:
         """An exact integer operation; bit tricks on floats are recognised where they are exact."""
         if op in ("and", "xor", "or") and any(isinstance(a, Float) for a in args):
             return self._sign_trick(op, ty, args)
+        if op == "shl":
+            power = self._power_from_bits(ty, args)
+            if power is not None:
+                return power
         if op in ("add", "min", "max") and ty.packed > 1:
             raise Unsupported(f"{op}.{ty}", "packed integer arithmetic on symbols")
         return self.integers.apply(op, ty, args, control)
@@ -149,7 +160,7 @@ class Reals:
         if mode.xorsign:
             raise Unsupported(f"{op}.xorsign.abs.{ty}", "the sign of a float apart from its value")
         xs = [self.real(a, ty) for a in args]
-        node = self._operation(op, xs)
+        node = self._exponent_step(op, mode, xs) or self._operation(op, xs)
         if mode.sat:
             node = self.arena.minimum(self.arena.maximum(node, self.arena.zero), self.arena.one)
         if mode.relu:
@@ -195,7 +206,7 @@ class Reals:
             case "mul" | "fma":
                 x, y = xs[0], xs[1]
                 for k, z in ((x, y), (y, x)):
-                    if z.ext and not (k.op == "const" and k.data != 0):
+                    if z.ext and not (k.op.startswith("log2e") or (k.op == "const" and k.data != 0)):
                         self.context.require_real("finite", z)
             case "ex2":
                 if xs[0].ext & PLUS_INF:
@@ -244,27 +255,63 @@ class Reals:
                 raise Unsupported(op, "no meaning over the reals")
 
     def _ideal_exponent(self, x: Real) -> Real:
-        """x with the f32 constant for log2 e, as a factor in a sum of products, read as log2 e itself."""
+        """x with the f32 constants for log2 e, as factors in a sum of products, read as log2 e itself.
+
+        expf adds a second constant, log2 e less the first; the sum of both is log2 e, so the second counts as nothing.
+        """
         a = self.arena
-        if x.op == "add":
-            return a.add(self._ideal_exponent(x.args[0]), self._ideal_exponent(x.args[1]))
-        if x.op == "sel" and x.pred is not None:
-            return a.sel(x.pred, self._ideal_exponent(x.args[0]), self._ideal_exponent(x.args[1]))
-        if x.op != "mul":
-            return x
-        k, rest = x.args
-        if k.op == "const":
-            ratio = Fraction(k.data) / Fraction(LOG2E_F32)
-            if ratio and _power_of_two(abs(ratio)):
-                self.context.assume(
-                    "log2e",
-                    "the f32 constant 0f3FB8AA3B inside an ex2 argument stands for log2 e; the difference is charged "
-                    "to numerics",
-                    "CUDA math functions expand exp(x) to ex2(x*log2 e)",
-                )
-                return a.mul(a.rational(ratio), a.mul(rest, a.log2e))
-            return a.mul(k, self._ideal_exponent(rest))
-        return x
+        match x.op:
+            case "add" | "mul":
+                return a.combine(x.op, self._ideal_exponent(x.args[0]), self._ideal_exponent(x.args[1]))
+            case "sel" if x.pred is not None:
+                return a.sel(x.pred, self._ideal_exponent(x.args[0]), self._ideal_exponent(x.args[1]))
+            case "const":
+                ratio = Fraction(x.data) / Fraction(LOG2E_F32)
+                if ratio and _power_of_two(abs(ratio)):
+                    self._assume_log2e()
+                    return a.mul(a.rational(ratio), a.log2e)
+                return x
+            case "log2e32":
+                self._assume_log2e()
+                return a.log2e
+            case "log2e_low":
+                return a.zero
+            case _:
+                return x
+
+    def _assume_log2e(self) -> None:
+        self.context.assume(
+            "log2e",
+            "the f32 constants 0f3FB8AA3B and 0f32A57060 inside an ex2 argument stand for log2 e and its low part; the "
+            "difference is charged to numerics",
+            "CUDA math functions expand exp(x) to ex2(x*log2 e)",
+        )
+
+    # ------------------------------------------------------------------ exponent by integer bits
+    def _exponent_step(self, op: str, mode: FloatMode, xs: list[Real]) -> Real | None:
+        """The first step of expf: fma.rm(s, 252, 12582913) for s in [0, 1] is 12582911 + 128 + N for an integer N.
+
+        One unit in the last place is 1 there, so rounding down gives an integer; N lies in [−126, 126].
+        """
+        if op != "fma" or mode.rounding != "rm" or len(xs) != 3:
+            return None
+        clamped = xs[0].op == "min" and self.arena.one in xs[0].args and any(
+            y.op == "max" and self.arena.zero in y.args for y in xs[0].args)
+        if not clamped or xs[1].op != "const" or xs[1].data != 252 or xs[2].op != "const" or xs[2].data != _MAGIC:
+            return None
+        return self.arena.add(self.arena.rational(_BIASED), self.arena.real("expstep", (xs[0],)))
+
+    def _power_from_bits(self, ty: ScalarType, args: tuple[Value, ...]) -> Value | None:
+        """The last step of expf: the bits of 12583039 + N shifted left by 23 are those of 2^N."""
+        value, amount = args
+        if not isinstance(value, Float) or ty.width != 32 or self.integers.poly(amount).as_int() != 23:
+            return None
+        node = value.node
+        parts = node.args if node.op == "add" else ()
+        step = next((y for y in parts if y.op == "expstep"), None)
+        if step is None or not any(y.op == "const" and y.data == _BIASED for y in parts):
+            return None
+        return Float("f", 32, self.arena.unary("ex2", step))
 
     # ------------------------------------------------------------------ predicates
     def compare(self, op: Comparison, ty: ScalarType, a: Value, b: Value, ftz: bool = False) -> Pred:

@@ -59,7 +59,9 @@ class Closer:
             raise self._stuck("its test depends on a recurrence that did not close")
         if self.var.id in self.arena.poly_free(rest) or self.arena.poly_free(slope):
             raise self._stuck("its test is not linear in the iteration number")
-        low = self.arena.bounds(slope)[0]
+        low, high = self.arena.bounds(slope)
+        if high is not None and high < 1:
+            raise self._stuck("its counter does not move towards the bound")
         if (low is None or low < 1) and not self.machine.holds(self.arena.le(1 - slope)):
             self.machine.require("loop terminates", self.arena.le(1 - slope))
         return p

@@ -37,7 +37,7 @@ class Infinities:
             case "add":
                 return any(self.may(y, path, side) for y in x.args)
             case "mul":
-                k, y = x.args if x.args[0].op in ("const", "log2e") else x.args[::-1]
+                k, y = x.args if x.args[0].op == "const" or x.args[0].op.startswith("log2e") else x.args[::-1]
                 return self.may(y, path, -side if k.op == "const" and k.data < 0 else side)
             case "sel" if x.pred is not None:
                 if self.facts.implied(path, x.pred):

@@ -17,7 +17,7 @@ from warpproof.sandbox.decisions import Decision, Symbolic
 from warpproof.sandbox.diagrams import TooLarge
 from warpproof.sandbox.instructions import Program, decode, encode
 from warpproof.sandbox.interpreter import Call
-from warpproof.sandbox.syscalls import NATIVE, X32_BIT, last_known, name_of
+from warpproof.sandbox.syscalls import I386, NATIVE, X32_BIT, last_known, name_of
 from warpproof.sandbox.transitions import Edge, Transitions, transitions
 from warpproof.sandbox.validity import check
 
@@ -93,8 +93,14 @@ def _outside(filters: Sequence[Program]) -> list[Crossing]:
     symbolic = Symbolic.fresh()
     open_ = symbolic.passes(filters)
     found = []
+    i386 = symbolic.arena.compare("=", symbolic.words[1], symbolic.arena.number(I386))
     for kind, fact in OUTSIDE:
-        decision = symbolic.decide(symbolic.arena.both([outside(symbolic, kind), open_]))
+        question = symbolic.arena.both([outside(symbolic, kind), open_])
+        decision = Decision("impossible")
+        if kind == "foreign":  # preferred, since it can be tried
+            decision = symbolic.decide(symbolic.arena.both([question, i386]))
+        if decision.kind != "possible":
+            decision = symbolic.decide(question)
         found.append(Crossing(kind, fact, "", _gate(decision), decision.witness))
     return found
 

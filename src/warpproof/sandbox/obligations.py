@@ -1,4 +1,4 @@
-"""The obligations P0 to P9 of a filter and its policy, each proved, refuted with a call, or left unknown with the reason.
+"""The obligations P0 to P9 of a filter and its policy: proved, refuted with a call, or unknown with the reason.
 
 Unknown is never a pass. Each solver proof of P1 to P4 is confirmed by decision diagrams, unless they grow too large.
 """
@@ -214,10 +214,10 @@ def escapes(filters: Sequence[Program], closure: Closure, permitted: Sequence[st
     """P7, with the certificate re-checked by decision diagrams."""
     bad = [f for f in closure.reachable if f not in permitted]
     if bad:
-        way = closure.ways(bad[0])[0]
-        if way.gate == "unknown":
-            return Obligation("P7", "unknown", f"{way.name} may give {bad[0]}")
-        return Obligation("P7", "refuted", f"{way.name} gives {', '.join(bad)}"[:200], way.witness)
+        way = next((w for f in bad for w in closure.ways(f) if w.gate == "live" and not w.needs), None)
+        if way is None:
+            return Obligation("P7", "unknown", f"not decided whether {bad[0]} can be reached")
+        return Obligation("P7", "refuted", f"reachable: {', '.join(bad)}", way.witness)
     faults = check_certificate(certificate(filters, closure))
     if faults and "too large" in faults[0]:
         return Obligation("P7", "unknown", faults[0])
@@ -232,7 +232,8 @@ def needed(policy: Policy, program: Program) -> Obligation:
     for need in policy.needs:
         got = actions.effective(run(program, need.call))
         if got != actions.effective(need.gets):
-            return Obligation("P8", "refuted", f"{name_of(need.call.nr)} is needed and gets {actions.describe(got)}", need.call)
+            detail = f"{name_of(need.call.nr)} is needed and gets {actions.describe(got)}"
+            return Obligation("P8", "refuted", detail, need.call)
     for at, rule in enumerate(policy.rules):
         for number in rule.calls:
             rest = tuple(n for n in rule.calls if n != number)

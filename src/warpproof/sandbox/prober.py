@@ -56,10 +56,9 @@ class Filter:
 def guard(filters: list[Filter]) -> Filter:
     """The error PASSED for all calls but the installation of these filters and the exit with EXIT_STATUS."""
     code = [(0x20, 0, 0, 4), (0x15, 1, 0, NATIVE), (0x06, 0, 0, HELD_BACK)]
-    for number, word, values in [(EXIT_GROUP, 16, [EXIT_STATUS]),
-                                 *((SECCOMP, 32, [ctypes.addressof(f.header) & 0xFFFFFFFF]) for f in filters)]:
-        for value in values:
-            code += [(0x20, 0, 0, 0), (0x15, 0, 3, number), (0x20, 0, 0, word), (0x15, 0, 1, value), (0x06, 0, 0, ALLOW)]
+    installs = [(SECCOMP, 32, ctypes.addressof(f.header) & 0xFFFFFFFF) for f in filters]
+    for number, word, value in [(EXIT_GROUP, 16, EXIT_STATUS), *installs]:
+        code += [(0x20, 0, 0, 0), (0x15, 0, 3, number), (0x20, 0, 0, word), (0x15, 0, 1, value), (0x06, 0, 0, ALLOW)]
     code.append((0x06, 0, 0, HELD_BACK))
     return Filter(b"".join(INSTRUCTION.pack(*i) for i in code))
 

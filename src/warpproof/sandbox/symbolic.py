@@ -82,7 +82,8 @@ def _merge(arena: Arena, states: Sequence[_State]) -> _State:
             return arena.choose(when, new, old)
 
         memory = tuple(pick(n, o) for n, o in zip(state.memory, merged.memory, strict=True))
-        merged = _State(arena.either([merged.when, state.when]), pick(state.a, merged.a), pick(state.x, merged.x), memory)
+        when = arena.either([merged.when, state.when])
+        merged = _State(when, pick(state.a, merged.a), pick(state.x, merged.x), memory)
     return merged
 
 

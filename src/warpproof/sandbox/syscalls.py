@@ -10,7 +10,8 @@ from typing import Final
 
 from warpproof.core import InputError
 
-NATIVE: Final = 0xC000003E
+NATIVE: Final = 0xC000003E  # AUDIT_ARCH_X86_64
+I386: Final = 0x40000003
 X32_BIT: Final = 0x40000000
 
 
@@ -64,5 +65,6 @@ def number_of(text: str | int) -> int:
     found = table().get(text)
     if found is None:
         near = difflib.get_close_matches(text, table(), n=3)
-        raise InputError("BOX606", f"unknown system call {text[:60]!r}", hint=f"near: {', '.join(near)}" if near else "")
+        hint = f"near: {', '.join(near)}" if near else ""
+        raise InputError("BOX606", f"unknown system call {text[:60]!r}", hint=hint)
     return found.number

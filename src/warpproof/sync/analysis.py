@@ -60,13 +60,37 @@ class Space:
             mine = [p for p in per if p.stuck is None and may_hold(target, registers_of(p, t))]
             kept.append([(p, *self._flow(p, atoms)) for p in mine])
         initial = sum(1 << i for (place, value), i in atoms.items() if self.layout.initial_value(place) == value)
-        for path_tuple, needs in _combine(kept, 0, 0, initial):
-            del needs
+        for paths in self._combine(kept, initial, atoms):
             state: dict[Term, Value] = {}
-            for t, p in enumerate(path_tuple):
+            for t, p in enumerate(paths):
                 state |= registers_of(p, t)
             if may_hold(target, state):
-                yield path_tuple
+                yield paths
+
+    def _combine(self, kept: Sequence[Sequence[tuple[Path, int, int]]], initial: int,
+                 atoms: dict[tuple[Address, Value], int]) -> Iterator[tuple[Path, ...]]:
+        rest = [0] * (len(kept) + 1)
+        for t in range(len(kept) - 1, -1, -1):
+            rest[t] = rest[t + 1] | reduce(or_, (g for _, _, g in kept[t]), 0)
+
+        def walk(t: int, needs: int, gives: int, chosen: tuple[Path, ...]) -> Iterator[tuple[Path, ...]]:
+            if needs & ~(gives | rest[t]):
+                return
+            if t == len(kept):
+                yield chosen
+                return
+            if 1 < t and not self._feasible(chosen, rest[t], atoms):
+                return
+            for path, wants, offers in kept[t]:
+                yield from walk(t + 1, needs | wants, gives | offers, (*chosen, path))
+
+        return walk(0, 0, initial, ())
+
+    def _feasible(self, paths: Sequence[Path], rest: int, atoms: dict[tuple[Address, Value], int]) -> bool:
+        """False only if no choice of paths for the other threads can make an allowed execution of these."""
+        frame, values = self._valued(paths)
+        free = sum(1 << r for r in frame.reads if rest >> atoms[frame.locations[frame.location[r]], values[r]] & 1)
+        return Search(frame, values, self.model, self.failed).feasible(free)
 
     def _flow(self, path: Path, atoms: dict[tuple[Address, Value], int]) -> tuple[int, int]:
         needs = gives = 0
@@ -87,36 +111,21 @@ class Space:
             self.frames[shapes] = build_frame(shapes, self.test.threads, self.layout, self.model)
         return self.frames[shapes]
 
+    def _valued(self, paths: Sequence[Path]) -> tuple[Frame, list[Value]]:
+        frame = self.frame(paths)
+        values = [self.layout.initial_value(p) for p in frame.locations]
+        return frame, values + [v if v is not None else 0 for p in paths for v in p.values]
+
     def executions(self, paths: Sequence[Path], every: bool) -> Iterator[Execution]:
         """The allowed executions along the paths."""
         self.candidates += 1
         if self.candidates > MAX_CANDIDATES:
             raise Unsupported("litmus test", f"more than {MAX_CANDIDATES} candidate executions")
-        frame = self.frame(paths)
+        frame, values = self._valued(paths)
         if not frame.meetings:
             self.failed.add("barrier deadlock")
             return iter(())
-        values = [self.layout.initial_value(p) for p in frame.locations]
-        values += [v if v is not None else 0 for p in paths for v in p.values]
         return Search(frame, values, self.model, self.failed).executions(every)
-
-
-def _combine(kept: Sequence[Sequence[tuple[Path, int, int]]], needs: int, gives: int,
-             initial: int) -> Iterator[tuple[tuple[Path, ...], int]]:
-    rest = [0] * (len(kept) + 1)
-    for t in range(len(kept) - 1, -1, -1):
-        rest[t] = rest[t + 1] | reduce(or_, (g for _, _, g in kept[t]), 0)
-
-    def walk(t: int, needs: int, gives: int, chosen: tuple[Path, ...]) -> Iterator[tuple[tuple[Path, ...], int]]:
-        if needs & ~(gives | rest[t]):
-            return
-        if t == len(kept):
-            yield chosen, needs
-            return
-        for path, wants, offers in kept[t]:
-            yield from walk(t + 1, needs | wants, gives | offers, (*chosen, path))
-
-    return walk(0, needs, gives | initial, ())
 
 
 def registers_of(path: Path, thread: int) -> dict[Term, Value]:

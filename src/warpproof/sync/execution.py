@@ -47,20 +47,39 @@ class Search:
 
     def executions(self, every_coherence: bool) -> Iterator[Execution]:
         """Every allowed execution; with `every_coherence` off, one coherence order for each choice of the rest."""
-        frame = self.frame
-        candidates = {}
-        for r in frame.reads:
-            options = [w for w in bits(self.writes[frame.location[r]])
-                       if self.values[w] == self.values[r] and frame.partner.get(r) != w]
-            if not options:
-                return
-            candidates[r] = options
+        candidates = self._candidates(0)
+        if candidates is None:
+            return
         order = sorted(candidates, key=lambda r: len(candidates[r]))
-        for meeting in frame.meetings:
-            base = list(frame.po)
+        for meeting in self.frame.meetings:
+            base = list(self.frame.po)
             for a, b in meeting.edges:
                 add_edge(base, a, b)
             yield from self._choose(order, candidates, {}, base, list(self._dependencies()), meeting, every_coherence)
+
+    def _candidates(self, free: int) -> dict[int, list[int]] | None:
+        """The writes that each read outside `free` may take its value from; None if some read has none."""
+        candidates = {}
+        for r in self.frame.reads:
+            if not free >> r & 1:
+                candidates[r] = [w for w in bits(self.writes[self.frame.location[r]])
+                                 if self.values[w] == self.values[r] and self.frame.partner.get(r) != w]
+                if not candidates[r]:
+                    return None
+        return candidates
+
+    def feasible(self, free: int) -> bool:
+        """False only if no execution of these threads along with any others is allowed.
+
+        The reads in `free` may read from the others. Barriers are left out: they only add order.
+        """
+        candidates = self._candidates(free)
+        if candidates is None:
+            return False
+        order = sorted(candidates, key=lambda r: len(candidates[r]))
+        nowhere = Meeting(())
+        found = self._choose(order, candidates, {}, list(self.frame.po), list(self._dependencies()), nowhere, False)
+        return next(found, None) is not None
 
     def _dependencies(self) -> Rows:
         rows = [0] * len(self.frame.events)
@@ -75,21 +94,44 @@ class Search:
             yield from self._fence(rf, base, meeting, every, ())
             return
         read = order[len(rf)]
-        last = len(rf) + 1 == len(order)
+        # Where nothing is left to choose, one check at the end of the forced reads is enough.
+        checked = len(candidates[read]) > 1 and len(rf) + 1 < len(order)
         for write in candidates[read]:
             if thin[read] >> write & 1:
                 self.failed.add("no-thin-air")
                 continue
+            if self._taken(rf, read, write):
+                self.failed.add("atomicity")
+                continue
             chosen = {**rf, read: write}
             causal = list(thin)
             add_edge(causal, write, read)
-            if last or self._orders(chosen, base, meeting, (), ()) is not None:
+            if not checked or self._consistent(chosen, base, meeting):
                 yield from self._choose(order, candidates, chosen, base, causal, meeting, every)
+
+    def _taken(self, rf: dict[int, int], read: int, write: int) -> bool:
+        """Whether another atomic has read this write already, so that one of the two would come between."""
+        frame = self.frame
+        mine = frame.partner.get(read)
+        if mine is None or write not in rf.values():
+            return False
+        visible = -1 if write < frame.first else frame.moral[write]
+        for other, source in rf.items():
+            theirs = frame.partner.get(other)
+            if source == write and theirs is not None and visible >> read & visible >> other & 1:
+                mutual = frame.moral[read] >> theirs & frame.moral[mine] >> theirs & frame.moral[other] >> mine
+                if mutual & 1:
+                    return True
+        return False
+
+    def _consistent(self, rf: dict[int, int], base: Rows, meeting: Meeting) -> bool:
+        orders = self._orders(rf, base, meeting, ())
+        return orders is not None and self._allowed(rf, orders.cause, orders.coherence)
 
     def _fence(self, rf: dict[int, int], base: Rows, meeting: Meeting, every: bool,
                sc: tuple[tuple[int, int], ...]) -> Iterator[Execution]:
-        orders = self._orders(rf, base, meeting, sc, ())
-        if orders is None:
+        orders = self._orders(rf, base, meeting, sc)
+        if orders is None or not self._allowed(rf, orders.cause, orders.coherence):
             return
         for a, b in self.frame.sc_pairs:
             if (a, b) not in sc and (b, a) not in sc:
@@ -98,53 +140,46 @@ class Search:
                     if not excluded:
                         yield from self._fence(rf, base, meeting, every, (*sc, edge))
                 return
-        yield from self._cohere(rf, base, meeting, every, sc, (), orders)
-
-    def _cohere(self, rf: dict[int, int], base: Rows, meeting: Meeting, every: bool, sc: tuple[tuple[int, int], ...],
-                co: tuple[tuple[int, int], ...], orders: _Orders | None) -> Iterator[Execution]:
-        orders = orders or self._orders(rf, base, meeting, sc, co)
-        if orders is None:
-            return
-        for a, b in self.frame.write_pairs:
-            if not (orders.coherence[a] >> b & 1 or orders.coherence[b] >> a & 1):
-                for edge in ((a, b), (b, a)):
-                    found = False
-                    for execution in self._cohere(rf, base, meeting, every, sc, (*co, edge), None):
-                        found = True
-                        yield execution
-                        if not every:
-                            return
-                    if found and not every:
-                        return
+        for coherence in self._cohere(rf, orders.cause, orders.coherence):
+            yield Execution(self.frame, self.values, rf, coherence, sc, tuple(orders.sync), orders.cause, meeting)
+            if not every:
                 return
-        if self.model.sc_per_location and not self._sequential(rf, orders.coherence):
+
+    def _cohere(self, rf: dict[int, int], cause: Rows, coherence: Rows) -> Iterator[Rows]:
+        for a, b in self.frame.write_pairs:
+            if not (coherence[a] >> b & 1 or coherence[b] >> a & 1):
+                for before, after in ((a, b), (b, a)):
+                    rows = list(coherence)
+                    add_edge(rows, before, after)
+                    if self._allowed(rf, cause, rows):
+                        yield from self._cohere(rf, cause, rows)
+                return
+        if self.model.sc_per_location and not self._sequential(rf, coherence):
             self.failed.add("sc-per-location")
             return
-        yield Execution(self.frame, self.values, rf, orders.coherence, sc, tuple(orders.sync), orders.cause, meeting)
+        yield coherence
 
     def _observation(self, rf: dict[int, int]) -> Rows:
         """`(ms∩rf);(rmw;(ms∩rf))*`, from a write to reads (PTX 8.9.2)."""
         frame = self.frame
-        direct = [0] * len(frame.events)
+        observed = [0] * len(frame.events)
         for r, w in rf.items():
             if frame.moral[w] >> r & 1:
-                direct[w] |= 1 << r
-        observed = list(direct)
-        changed = bool(frame.partner)
-        while changed:
+                observed[w] |= 1 << r
+        pending = [(r, w) for r, w in rf.items() if r in frame.partner and frame.moral[w] >> r & 1]
+        for _ in pending:
             changed = False
-            for w, mask in enumerate(observed):
-                more = mask
-                for r in bits(mask):
-                    if r in frame.partner:
-                        more |= observed[frame.partner[r]]
-                if more != mask:
-                    observed[w], changed = more, True
+            for r, w in pending:
+                more = observed[w] | observed[frame.partner[r]]
+                changed = changed or more != observed[w]
+                observed[w] = more
+            if not changed:
+                break
         return observed
 
-    def _orders(self, rf: dict[int, int], start: Rows, meeting: Meeting, sc: tuple[tuple[int, int], ...],
-                co: tuple[tuple[int, int], ...]) -> _Orders | None:
-        """The derived orders, or None if an axiom fails already."""
+    def _orders(self, rf: dict[int, int], start: Rows, meeting: Meeting,
+                sc: tuple[tuple[int, int], ...]) -> _Orders | None:
+        """The orders that follow from the choices, or None if they contradict each other."""
         frame = self.frame
         base = list(start)
         observed = self._observation(rf)
@@ -169,10 +204,8 @@ class Search:
                 self.failed.add("fence-sc")
                 return None
         cause = self._cause(base, observed)
-        coherence = self._coherence(cause, co)
-        if coherence is None or not self._allowed(rf, cause, coherence):
-            return None
-        return _Orders(base, cause, coherence, sync)
+        coherence = self._coherence(cause)
+        return None if coherence is None else _Orders(base, cause, coherence, sync)
 
     def _through_sync(self, closed: Rows, edges: Sequence[tuple[int, int]]) -> Rows:
         """Base causality of 6.0: only paths with at least one synchronisation."""
@@ -236,16 +269,20 @@ class Search:
                             rows[x] |= 1 << y
         return rows
 
-    def _coherence(self, cause: Rows, chosen: tuple[tuple[int, int], ...]) -> Rows | None:
+    def _coherence(self, cause: Rows) -> Rows | None:
+        """What causality says about coherence, closed; None if that is cyclic."""
         frame = self.frame
         rows = list(frame.init_order)
-        implied = [(a, b) for a in bits(frame.writes & ~((1 << frame.first) - 1))
-                   for b in bits(cause[a] & frame.writes & frame.same_location[a])]
-        for a, b in (*implied, *chosen):
-            if a == b or rows[b] >> a & 1:
+        for a in frame.own_writes:
+            implied = cause[a] & frame.writes & frame.same_location[a]
+            if implied >> a & 1:
                 self.failed.add("coherence")
                 return None
-            add_edge(rows, a, b)
+            for b in bits(implied):
+                if rows[b] >> a & 1:
+                    self.failed.add("coherence")
+                    return None
+                add_edge(rows, a, b)
         return rows
 
     def _allowed(self, rf: dict[int, int], cause: Rows, coherence: Rows) -> bool:

@@ -61,6 +61,7 @@ class Frame:
     same_cta: Rows
     plain: bool
     init_order: Rows = field(default_factory=list)
+    own_writes: list[int] = field(default_factory=list)
 
     def writes_at(self, location: int) -> int:
         """The writes to the location, initial one included."""
@@ -138,6 +139,7 @@ def _classify(frame: Frame, threads: Sequence[Thread], model: Model) -> None:
                 frame.partner[i] = i + 1
     frame.init_order = [frame.writes & frame.same_location[i] & ~((1 << first) - 1) if i < first else 0
                         for i in range(n)]
+    frame.own_writes = [w for w in bits(frame.writes) if w >= first]
     frame.releases = [(x, w) for x in range(first, n) if (w := _release_writes(frame, x))]
     frame.acquires = {r: y for r in frame.reads if (y := _acquire_ends(frame, r, model))}
     sc = [i for i in range(first, n) if events[i].kind is Kind.FENCE and events[i].sem == "sc"]

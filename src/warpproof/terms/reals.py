@@ -104,7 +104,7 @@ class RealArena(PredicateArena):
     def _scaled_extent(self, args: tuple[Real, ...]) -> int:
         """A known non-zero factor keeps or flips infinities; other products are demanded finite where they are made."""
         for k, x in (args, args[::-1]):
-            if k.op == "log2e" or (k.op == "const" and k.data > 0):
+            if k.op.startswith("log2e") or (k.op == "const" and k.data > 0):
                 return x.ext
             if k.op == "const" and k.data < 0:
                 return (x.ext & MINUS_INF and PLUS_INF) | (x.ext & PLUS_INF and MINUS_INF)

@@ -1,0 +1,23 @@
+"""Kernels built to be proved wrongly, each next to a sound twin: the first must not be PROVED, the second must."""
+
+from __future__ import annotations
+
+import pytest
+from attempt import Case, Family
+from elementwise_cases import ELEMENTWISE, INDICES, LAUNCHES, NOT_A_NUMBER, STORES, UNDEFINED, VALUES
+
+GROUPS: list[tuple[Family, list[Case]]] = [
+    (ELEMENTWISE, [*VALUES, *NOT_A_NUMBER, *UNDEFINED, *INDICES, *LAUNCHES, *STORES]),
+]
+ALL = [(family, case) for family, cases in GROUPS for case in cases]
+
+
+@pytest.mark.parametrize(("family", "case"), ALL, ids=[str(c) for _, c in ALL])
+def test_verdict(family: Family, case: Case) -> None:
+    found = family.verdict(case)
+    assert (found == "PROVED") is case.good, found
+
+
+def test_names_are_distinct() -> None:
+    names = [c.name for _, c in ALL]
+    assert len(names) == len(set(names))
