@@ -284,7 +284,7 @@ CALLS: Final = (
     'kernel=""', 'kernel="none.ptx"', 'kernel="kernel.ptx::nobody"', 'kernel=None', 'kernel="."', 'kernel="/dev/null"', 'kernel="kernel.ptx\\0"', 'kernel=b"k"',
     "grid=()", "grid=(0,)", "grid=(-1,)", "grid=(n, n, n, n)", "grid=n", "grid=(n / 2,)", "grid=(10**30,)", 'grid="n"', "grid=(n // 0,)", "grid=(1.5,)",
     "block=0", "block=-1", "block=10**9", "block=(1024, 1024, 1024)", "block=n", "block=None", "block=33", "block=(7, 5, 3)", 'block="x"', "nothing=3",
-    'preconditions=["n > n"]', 'preconditions=["n ** n > 0"]', 'preconditions="n > 0"', "preconditions=[None]", 'preconditions=["n < 0"]', "dynamic_shared=-4",
+    'where=["n > n"]', 'where=["n ** n > 0"]', 'where="n > 0"', "where=[None]", 'where=["n < 0"]', "dynamic_shared=-4",
     "dynamic_shared=2**40", 'dynamic_shared="n*n"',
 )
 DEADLY: Final = ("_exit", "string_at", "raise_signal", "os.close", "setrecursionlimit", "fork")

@@ -87,7 +87,7 @@ def attempt(subject: Subject, mutant: Mutant, seconds: float) -> dict[str, Any]:
         found = replay(kernel, subject.launch, subject.reference, report.counterexample)
         row["summary"] = str(report.counterexample.get("summary"))
     else:
-        budget = 20.0 if report.verdict.value == "PROVED" else 5.0
+        budget = 8.0 if report.verdict.value == "PROVED" else 2.0
         found = judge(kernel, subject.launch, subject.reference, time.monotonic() + budget)
     return {**row, "judged": found.status, "what": found.what, "runs": found.runs}
 

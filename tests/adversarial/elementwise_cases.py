@@ -46,6 +46,12 @@ VALUES = [
     Case("constant off by one ulp", False, IN + "mul.f32 %f1, %f1, 0f3F800001;" + OUT),
     Case("log2 e off by one ulp", False, IN + "mul.f32 %f1, %f1, 0f3FB8AA3C; ex2.approx.f32 %f1, %f1;" + OUT, "y=np.exp(x)"),
     Case("log2 e", True, IN + "mul.f32 %f1, %f1, 0f3FB8AA3B; ex2.approx.f32 %f1, %f1;" + OUT, "y=np.exp(x)"),
+    Case("log2 e in two parts", True,
+         IN + "mul.f32 %f2, %f1, 0f3FB8AA3B; fma.rn.f32 %f2, %f1, 0f32A57060, %f2; ex2.approx.f32 %f1, %f2;" + OUT, "y=np.exp(x)"),
+    Case("low part of log2 e alone", False,
+         IN + "mul.f32 %f2, %f1, 0f32A57060; mul.f32 %f2, %f2, 0f4C000000; ex2.approx.f32 %f1, %f2;" + OUT, "y=np.ones(n)"),
+    Case("low part of log2 e with another factor", False, IN + """mul.f32 %f2, %f1, 0f32A57060; mul.f32 %f2, %f2, 0f4C000000;
+         fma.rn.f32 %f2, %f1, 0f3FB8AA3B, %f2; ex2.approx.f32 %f1, %f2;""" + OUT, "y=np.exp(x)"),
     Case("log2 e outside an exponent", False, IN + "mul.f32 %f1, %f1, 0f3FB8AA3B;" + OUT, "y=x * np.log2(np.e)"),
     Case("absolute value", False, IN + "abs.f32 %f1, %f1;" + OUT),
     Case("root of the square", False, IN + "mul.f32 %f1, %f1, %f1; sqrt.rn.f32 %f1, %f1;" + OUT),

@@ -4,10 +4,33 @@ from __future__ import annotations
 
 import pytest
 from attempt import Case, Family
+from block_cases import COPIES, LOOPS, ROWS, SHUFFLES, SUM, TILES, TREES
 from elementwise_cases import ELEMENTWISE, INDICES, LAUNCHES, NOT_A_NUMBER, STORES, UNDEFINED, VALUES
+from memory_cases import (
+    ALIASES,
+    EMPTY,
+    FORMATS,
+    GATHER,
+    GATHERS,
+    GRIDS,
+    HALVES,
+    IN_PLACE,
+    NEIGHBOURS,
+    RANGES,
+    SCRATCH,
+    VACUOUS,
+)
 
 GROUPS: list[tuple[Family, list[Case]]] = [
     (ELEMENTWISE, [*VALUES, *NOT_A_NUMBER, *UNDEFINED, *INDICES, *LAUNCHES, *STORES]),
+    (SUM, [*SHUFFLES, *LOOPS, *TREES]),
+    (ROWS, [*TILES, *COPIES]),
+    (SCRATCH, ALIASES),
+    (IN_PLACE, NEIGHBOURS),
+    (HALVES, FORMATS),
+    (GATHER, GATHERS),
+    (EMPTY, GRIDS),
+    (VACUOUS, RANGES),
 ]
 ALL = [(family, case) for family, cases in GROUPS for case in cases]
 

@@ -20,7 +20,7 @@ from warpproof.algebra.constraints import (
 )
 from warpproof.algebra.lane_fields import LaneFields, distinct_lanes, lane_fields, vectors
 from warpproof.algebra.refutation import System, Tree, refutes
-from warpproof.algebra.search import Search
+from warpproof.algebra.search import Refuted, Search
 from warpproof.algebra.simplex import OutOfSteps, Steps
 from warpproof.algebra.variables import Change, Elimination, choose_changes, find_elimination
 from warpproof.core import Unsupported
@@ -83,7 +83,7 @@ def prove_le(
             if found is None:
                 return None
             cases.extend(found)
-    except (OutOfSteps, Unsupported):
+    except (OutOfSteps, Refuted, Unsupported):
         return None
     return Certificate(arena, p, tuple(hypotheses), live, False, tuple(cases))
 
@@ -149,7 +149,10 @@ def _prove_class(
     fields = lane_fields(found, lanes)
     styles = [("fields", fields)] if fields is not None else [("hull", LaneFields(lanes, ()))]
     for style, view in styles:
-        done = _attempt(arena, p, hypotheses, lanes, _View(style, view), steps)
+        try:
+            done = _attempt(arena, p, hypotheses, lanes, _View(style, view), steps)
+        except Refuted:  # lanes taken together are weaker than each lane alone
+            done = None
         if done is not None:
             return [LaneCase(tuple(lanes.tolist()), style, view.radices, *done)]
     if not found or style == "fields":
@@ -326,7 +329,7 @@ def contradicts(arena: Arena, goal: Poly, formulas: Iterable[Formula], budget: i
             out.fact(Poly({(a,): -1, (): hi}))
     try:
         found = refutation(out, Steps(budget))
-    except OutOfSteps:
+    except (OutOfSteps, Refuted):
         return False
     if found is None:
         return False

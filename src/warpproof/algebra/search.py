@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from itertools import islice
+from math import prod
 from typing import Any, Final
 
 from flint import fmpq
@@ -21,6 +22,10 @@ _MAX_PRODUCTS: Final = 400
 _MAX_DEGREE: Final = 6
 _MAX_ROUNDS: Final = 12
 _TERMS: Final = 100  # terms of polynomials that cost one step
+
+
+class Refuted(Exception):
+    """The system has an integer solution, so that it has no refutation."""
 
 
 class Search:
@@ -65,6 +70,8 @@ class Search:
             index = self._violated_case(model)
             if index is not None:
                 return self._split(index)
+            if self._is_solution(model):
+                raise Refuted
             poly = self._closing_cut()
             if poly is not None:
                 return self._branch(poly)
@@ -218,6 +225,23 @@ class Search:
                 return poly
         return None
 
+    def _is_solution(self, model: dict[Monomial, Any]) -> bool:
+        """True when the unknowns' values, products computed from them, satisfy the whole system: nothing to prove."""
+        point = {m[0]: int(v.p) for m, v in model.items() if len(m) == 1 and v.q == 1}
+        if len(point) < sum(len(m) == 1 for m in model):
+            return False
+        low: dict[int, int] = {}
+        for p in self.system.inequalities():
+            unknowns = [m for m in p.terms if m]
+            if len(unknowns) == 1 and len(unknowns[0]) == 1 and p.terms[unknowns[0]] == 1:
+                x = unknowns[0][0]
+                low[x] = max(low.get(x, -int(p.constant)), -int(p.constant))
+        point = {**low, **point}
+        exact = _Point(point)
+        return all(
+            v == 0 if e else v >= 0 for p, e in zip(self.system.polys, self.system.equal) for v in (exact.value(p),)
+        ) and all(any(exact.holds(f) for f in options) for options in self.system.cases)
+
     def _open_cut(self) -> Tree | None:
         """A branch on an unknown with a fractional value."""
         single = self._fractional()
@@ -260,6 +284,31 @@ class Search:
                 return None
             children.append(sub)
         return Cut(poly, (children[0], children[1]))
+
+
+class _Point:
+    """Integer values of the unknowns, 0 where none is given."""
+
+    def __init__(self, values: dict[int, int]) -> None:
+        self._values = values
+
+    def value(self, p: Poly) -> int:
+        """The value of a polynomial."""
+        return sum(c * prod(self._values.get(a, 0) for a in m) for m, c in p.terms.items() if isinstance(c, int))
+
+    def holds(self, f: Formula) -> bool:
+        """The truth of a formula without unknown parts."""
+        match f.op:
+            case "le":
+                return self.value(f.poly) <= 0
+            case "eq":
+                return self.value(f.poly) == 0
+            case "and":
+                return all(self.holds(a) for a in f.args)
+            case "or":
+                return any(self.holds(a) for a in f.args)
+            case _:
+                return f.op != "false"
 
 
 def _weight(p: Poly) -> tuple[int, tuple[tuple[tuple[int, ...], int | bytes], ...]]:

@@ -41,5 +41,9 @@ def _run(argv: Sequence[str]) -> int:
             from warpproof.cli.doctor import doctor
 
             return doctor(sys.stdout)
+        case "sandbox":
+            from warpproof.cli.sandbox import sandbox_command
+
+            return sandbox_command(arguments)
         case other:
             raise AssertionError(other)

@@ -61,7 +61,35 @@ def _build() -> argparse.ArgumentParser:
     explain = commands.add_parser("explain", help="say what an error or reason code means and what to do")
     explain.add_argument("code", nargs="?", help="such as CUD701 or unbounded-loop; without it, list all codes")
     commands.add_parser("doctor", help="show versions of what is installed, and what is missing")
+    _add_sandbox(commands.add_parser("sandbox", help="prove what a seccomp filter lets through"))
     return parser
+
+
+def _add_sandbox(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True, parser_class=_Parser)
+    verify = actions.add_parser("verify", help="prove the obligations of a filter and print what it lets through",
+                                epilog="exit codes: 0 all proved, 1 something is let through or refuted, 2 input error, "
+                                       "3 inconclusive, 4 internal error")
+    subject = verify.add_mutually_exclusive_group(required=True)
+    subject.add_argument("filter", nargs="?", metavar="FILTER",
+                         help="raw sock_filter bytes, assembly text, a policy (.toml), or a shipped policy's name")
+    subject.add_argument("--pid", type=_natural, metavar="N", help="the filters of a running process (CAP_SYS_ADMIN)")
+    subject.add_argument("--profile", metavar="FILE[::thread]",
+                         help="an OCI or Docker profile, a Firecracker filter file, or a systemd unit")
+    verify.add_argument("--policy", metavar="FILE", help="also prove the filter equal to this policy")
+    verify.add_argument("--assume", action="append", default=[], metavar="LAYER",
+                        help="another layer of confinement taken to be in force (repeatable)")
+    verify.add_argument("--permit", action="append", default=[], metavar="CAPABILITY",
+                        help="a capability that the process may have (repeatable)")
+    verify.add_argument("--cap", action="append", default=[], metavar="CAP_X",
+                        help="a capability of the container, for Docker profiles (repeatable)")
+    verify.add_argument("--groups", metavar="FILE", help="what `systemd-analyze syscall-filter` printed")
+    verify.add_argument("--certificate", metavar="FILE", help="write the closure's certificate here")
+    verify.add_argument("--no-live", action="store_true", help="try nothing on the running kernel")
+    verify.add_argument("--format", choices=("text", "json"), default="text")
+    explain = actions.add_parser("explain", help="what a system call, capability, layer or shipped policy is")
+    explain.add_argument("topic", nargs="?", help="without it, list all but the system calls")
+    actions.add_parser("doctor", help="what this machine lets `sandbox verify` do")
 
 
 def _add_job(parser: argparse.ArgumentParser) -> None:

@@ -8,12 +8,13 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Final, TextIO
 
-_FILES: Final = ("verdicts", "cli", "kernels", "ptx", "isa", "contracts", "runs")
+_FILES: Final = ("verdicts", "cli", "kernels", "ptx", "isa", "contracts", "runs", "sandbox")
 _FAMILIES: Final = {
     "PTX": "the PTX text cannot be read", "ISA": "an instruction or type is not valid PTX",
     "SEM": "an instruction form has no semantics", "SYN": "synchronisation", "EQV": "equivalence",
     "REF": "the contract, launch file or reference cannot be used", "SMT": "solvers", "CRT": "certificates",
     "CLI": "the command line", "CUD": "reading and compiling kernels", "RUN": "concrete runs",
+    "BOX": "system call filters",
 }
 
 

@@ -21,7 +21,7 @@ class Span:
 class WarpproofError(Exception):
     """An error with a code, span and hint.
 
-    Codes: `PTX0xx` parse, `ISA1xx`, `REF2xx` contracts and references, `CLI6xx`, `CUD7xx`.
+    Codes: `PTX0xx` parse, `ISA1xx`, `REF2xx` contracts and references, `BOX6xx`, `CLI6xx`, `CUD7xx`.
     """
 
     def __init__(self, code: str, message: str, span: Span | None = None, hint: str = "", source: str = "") -> None:

@@ -354,15 +354,10 @@ class Integers:
         return common + self.arena.derived("phi", (a - common, b - common), p)
 
     def _agreed(self, p: Pred, a: Poly, b: Poly) -> Poly | None:
-        """One side where the condition makes both agree on the other (⌊n/4⌋ is 0 where n < 4).
-
-        A path that decides the condition says nothing: the choice is being made for use outside of it.
-        """
+        """One side where the condition makes both agree on the other (⌊n/4⌋ is 0 where n < 4)."""
         difference = a - b
         kinds = {self.arena.atoms[i].kind for i in difference.atoms()}
         if not kinds & {"div", "min", "max", "trip"} or p.op not in ("le", "eq", "ne", "and", "or"):
-            return None
-        if self.context.holds(p) or self.context.holds(self.arena.negate(p)):
             return None
         same = self.arena.eq(difference)
         if self.context.holds(self.arena.disj((p, same))):

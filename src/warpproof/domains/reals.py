@@ -257,25 +257,35 @@ class Reals:
     def _ideal_exponent(self, x: Real) -> Real:
         """x with the f32 constants for log2 e, as factors in a sum of products, read as log2 e itself.
 
-        expf adds a second constant, log2 e less the first; the sum of both is log2 e, so the second counts as nothing.
+        expf adds a second constant, which stands for log2 e less the first. Where it occurs, the first is exact, so
+        that only both together, with one factor, are log2 e.
         """
+        return self._idealised(x, self._has_low_part(x))
+
+    def _has_low_part(self, x: Real) -> bool:
+        if x.op in ("add", "mul", "sel"):
+            return any(self._has_low_part(y) for y in x.args)
+        return x.op == "log2e_low" or (x.op == "const" and _power_of_two_times(x.data, LOG2E_LOW_F32))
+
+    def _idealised(self, x: Real, both: bool) -> Real:
         a = self.arena
+        low = a.sub(a.log2e, a.rational(Fraction(LOG2E_F32)))
         match x.op:
             case "add" | "mul":
-                return a.combine(x.op, self._ideal_exponent(x.args[0]), self._ideal_exponent(x.args[1]))
+                return a.combine(x.op, self._idealised(x.args[0], both), self._idealised(x.args[1], both))
             case "sel" if x.pred is not None:
-                return a.sel(x.pred, self._ideal_exponent(x.args[0]), self._ideal_exponent(x.args[1]))
+                return a.sel(x.pred, self._idealised(x.args[0], both), self._idealised(x.args[1], both))
             case "const":
-                ratio = Fraction(x.data) / Fraction(LOG2E_F32)
-                if ratio and _power_of_two(abs(ratio)):
-                    self._assume_log2e()
-                    return a.mul(a.rational(ratio), a.log2e)
+                for value, ideal in ((LOG2E_LOW_F32, low),) if both else ((LOG2E_F32, a.log2e),):
+                    if _power_of_two_times(x.data, value):
+                        self._assume_log2e()
+                        return a.mul(a.rational(Fraction(x.data) / Fraction(value)), ideal)
                 return x
             case "log2e32":
                 self._assume_log2e()
-                return a.log2e
+                return a.rational(Fraction(LOG2E_F32)) if both else a.log2e
             case "log2e_low":
-                return a.zero
+                return low
             case _:
                 return x
 
@@ -478,6 +488,8 @@ def _is_zero(v: Value) -> bool:
     return isinstance(v, Int) and v.poly.as_int() == 0
 
 
-def _power_of_two(q: Fraction) -> bool:
-    n, d = q.numerator, q.denominator
-    return n & (n - 1) == 0 and d & (d - 1) == 0
+def _power_of_two_times(x: Fraction | str, y: Fraction | str) -> bool:
+    """x = ±2^k·y for an integer k."""
+    ratio = abs(Fraction(x) / Fraction(y))
+    n, d = ratio.numerator, ratio.denominator
+    return n > 0 and n & (n - 1) == 0 and d & (d - 1) == 0

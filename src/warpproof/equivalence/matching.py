@@ -169,11 +169,11 @@ class Matcher:
         rest = a.identity(op)
         for part in parts:
             guard = self._reduced(part.guard, path)
-            if self.facts.infeasible(a.conj((guard, path))):
-                continue
             solved = self._solve(part, opened, a.conj((guard, path)))
             if solved is not None:
                 pieces.append(Piece((guard,), part.loops, (), solved, part.weight))
+            elif self.facts.infeasible(a.conj((guard, path))):
+                continue
             elif part.loops:
                 self.why = "a summand of the kernel is not a summand of the reference"
                 return None
@@ -198,7 +198,7 @@ class Matcher:
     def _reduced(self, guard: Pred, path: Pred) -> Pred:
         """A guard without what the path implies anyway."""
         a = self.arena
-        return a.conj(p for p in a.conjuncts(guard) if not self.facts.implied(path, p))
+        return a.conj(p for p in a.conjuncts(guard) if not self.facts.implied(path, p, hard=not p.free))
 
     def _alike(self, pieces: list[Piece], opened: Opened) -> bool:
         """Every lane asks the same question, its path apart."""

@@ -8,10 +8,10 @@ from warpproof.machine.schedule import SCHEDULES
 from warpproof.machine.setup import BufferInfo, Setup
 from warpproof.machine.storage import Region
 from warpproof.machine.symbolic import SymbolicMachine
-from warpproof.machine.trace import Access, BarrierEvent, Hazard, Obligation, Trace
+from warpproof.machine.trace import Access, BarrierEvent, Hazard, Obligation, RunningMaximum, Trace
 
 __all__ = [
     "KINDS", "SCHEDULES", "Access", "BarrierEvent", "Buffer", "BufferInfo", "ConcreteLaunch", "Content", "Decoded",
-    "Event", "Finding", "Hazard", "Obligation", "Outcome", "Pointer", "Region", "Registers", "Setup", "SymbolicMachine",
-    "Trace", "decode", "emulate", "step", "step_pure",
+    "Event", "Finding", "Hazard", "Obligation", "Outcome", "Pointer", "Region", "Registers", "RunningMaximum", "Setup",
+    "SymbolicMachine", "Trace", "decode", "emulate", "step", "step_pure",
 ]

@@ -9,8 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from warpproof.core import Unsupported
-from warpproof.domains.base import ScalarType
-from warpproof.domains.values import Undef, Value
+from warpproof.domains import ScalarType, Undef, Value
 from warpproof.machine.flow import Graph, control_flow
 from warpproof.ptx import Group, Instruction, Kernel, Parameter, Register, Symbol
 from warpproof.terms import Poly

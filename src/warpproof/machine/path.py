@@ -54,6 +54,16 @@ class Path:
             self.mask = mask
             del self.guards[count:]
 
+    @contextmanager
+    def beyond_guards(self) -> Iterator[None]:
+        """Decide nothing from the symbolic guards in force, for a value that is read after they end."""
+        guards = self.guards
+        self.guards = [g for g in guards if g.op == "dom"]
+        try:
+            yield
+        finally:
+            self.guards = guards
+
     def warp_uniform(self, source: IntVector) -> bool:
         """True when lane t and lane source[t] are active together, for every active t."""
         if not np.all(self.mask[source] | ~self.mask):

@@ -37,7 +37,9 @@ class AsyncCopies:
         cells = m.answers.shared.target(offset, effect.size)
         if cells is None:
             return
-        m.shared.store(cells, value, effect.size, m.path.mask, m.path.symbolic())
+        guard = m.path.symbolic()
+        with m.path.beyond_guards():
+            m.shared.store(cells, value, effect.size, m.path.mask, guard)
         lanes = np.nonzero(m.path.mask)[0]
         for j in range(effect.size // m.shared.unit):
             m.shared.footprint.pending.issue(cells[lanes] + j, lanes)

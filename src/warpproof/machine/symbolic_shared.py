@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from warpproof.core import Unsupported
 from warpproof.domains import Choice, Float, Int, Pack, ScalarType, Undef, Value
 from warpproof.machine.mixing import mix, permute
 from warpproof.machine.trace import Hazard
@@ -115,7 +116,9 @@ class SharedAccess:
         cells = self._cells(offset, width)
         if cells is not None:
             self._touch(cells, width, write=True, alike=self._alike(cells, value))
-            m.shared.store(cells, value, width, m.path.mask, m.path.symbolic())
+            guard = m.path.symbolic()
+            with m.path.beyond_guards():
+                m.shared.store(cells, value, width, m.path.mask, guard)
 
     def _alike(self, cells: IntVector, value: Value) -> bool:
         """Lanes that store to the same cell in this instruction store the same value."""

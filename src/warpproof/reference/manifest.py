@@ -1,8 +1,8 @@
 """Launch manifests (`launch.json`): parameters, sizes, preconditions, grid and block, as neutral data.
 
 `load_launch` accepts a path, JSON text read elsewhere, or a mapping, checks every field, and raises only `InputError`
-REF2xx. The fields are those of the design's §2; unknown ones are errors unless they start with `x_` or are known to be
-documentation.
+REF2xx. The fields are described in `docs/guide.md`; unknown ones are errors unless they start with `x_` or are known to
+be documentation.
 """
 
 from __future__ import annotations

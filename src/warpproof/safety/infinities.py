@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from warpproof.machine.trace import RunningMaximum
+from warpproof.machine import RunningMaximum
 from warpproof.solve import Facts
 from warpproof.terms import MINUS_INF, PLUS_INF, Arena, Poly, Pred, Real, TermMap
 

@@ -1,4 +1,4 @@
-"""Bit-vector and Boolean terms: shared, folded while built; evaluated, or written as SMT-LIB (theory FixedSizeBitVectors).
+"""Bit-vector and Boolean terms: shared, folded while built; evaluated, or written as SMT-LIB.
 
 Booleans have width 0. A term is an index into its arena.
 """

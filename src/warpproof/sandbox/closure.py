@@ -180,7 +180,8 @@ def _leaving(symbolic: Symbolic, invariant: set[str], layers: set[str],
             continue
         fixed = ((0, edge.number), (1, NATIVE))
         parts = [arena.compare("=", symbolic.words[at], arena.number(value)) for at, value in fixed]
-        yield name_of(edge.number), edge.gains, arena.both([*parts, *(t.term(arena, symbolic.words) for t in edge.when)])
+        parts += [t.term(arena, symbolic.words) for t in edge.when]
+        yield name_of(edge.number), edge.gains, arena.both(parts)
 
 
 def blocked_script(data: Mapping[str, Any], table: Transitions | None = None) -> str:

@@ -42,7 +42,7 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """The outcome for filters (oldest first): obligations, passages worst first, how many witnesses the kernel confirmed."""
+    """The outcome for filters (oldest first): obligations, passages worst first, witnesses the kernel confirmed."""
 
     instructions: int
     obligations: tuple[Obligation, ...]
@@ -87,7 +87,8 @@ def inspect(filters: Sequence[Program], policy: Policy | None = None, layers: Co
     if kernel is not None and calls:
         confirmed, why = replay(kernel, filters, calls)
         notes += why
-    return Inspection(sum(map(len, filters)), tuple(_with_abi(found, allowed)), passages, closure, confirmed, tuple(notes))
+    obligations = tuple(_with_abi(found, allowed))
+    return Inspection(sum(map(len, filters)), obligations, passages, closure, confirmed, tuple(notes))
 
 
 def _with_abi(found: Sequence[Obligation], permitted: Sequence[str]) -> list[Obligation]:

@@ -1,4 +1,4 @@
-"""The running kernel as an oracle: install filters in a throwaway process, see what becomes of a call, read them back."""
+"""The running kernel as an oracle: filters in a throwaway process, what becomes of calls, what it holds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from warpproof.core import InputError, Unsupported
 from warpproof.sandbox import actions
@@ -22,7 +22,7 @@ from warpproof.sandbox.syscalls import I386, NATIVE
 _PROBER: Final = Path(__file__).with_name("prober.py")
 _ANSWER_S: Final = 30.0
 _SIGSYS: Final = 31
-_PASSED: Final = 4093  # as in prober.py
+_GUARDS: Final = (4093, 4092)  # error numbers that no kernel uses
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class Kernel:
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
 
-    def __enter__(self) -> Kernel:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -78,7 +78,7 @@ class Kernel:
 
     def refusal(self, program: Program) -> int:
         """0 if the kernel loads the program, else the errno of its refusal."""
-        answer = self._ask({"task": "probe", "filters": [encode(program).hex()], "calls": []})
+        answer = self._probe([program], [], _GUARDS[0])
         value = answer["installed"][0]
         if value is None:
             raise Unsupported("live kernel", "the installation of the filter did not return")
@@ -92,19 +92,25 @@ class Kernel:
         """
         if platform.machine() != "x86_64" or sys.platform != "linux":
             raise Unsupported("live kernel", f"filters are tried on x86-64 Linux, not on {platform.machine()}")
-        described = [{"call": [c.nr, *c.args], "foreign": int(_foreign(c))} for c in calls]
-        answer = self._ask({"task": "probe", "filters": [encode(p).hex() for p in filters], "calls": described})
-        if not answer["guarded"] or any(value != 0 for value in answer["installed"]):
-            raise Unsupported("live kernel", f"the filters were not installed: {answer['installed']}")
+        first = self._probe(filters, calls, _GUARDS[0])
+        # Only what passes shows the guard's number, whichever it is; a filter may return either of them itself.
+        second = self._probe(filters, calls, _GUARDS[1])["results"] if -_GUARDS[0] in first["results"] else []
+        if not first["guarded"] or any(value != 0 for value in first["installed"]):
+            raise Unsupported("live kernel", f"the filters were not installed: {first['installed']}")
         seen: list[Seen | None] = []
-        for value in answer["results"]:
+        for at, value in enumerate(first["results"]):
             if value is None:
                 dead = any(s is not None and s.kind == "killed" for s in seen)
-                seen.append(None if dead or answer["signal"] != _SIGSYS else Seen("killed"))
+                seen.append(None if dead or first["signal"] != _SIGSYS else Seen("killed"))
             else:
-                passed = value == -_PASSED
+                passed = value == -_GUARDS[0] and second[at] == -_GUARDS[1]
                 seen.append(Seen("passed") if passed else Seen("errno", -value))
         return tuple(seen)
+
+    def _probe(self, filters: Sequence[Program], calls: Sequence[Call], guard: int) -> dict[str, Any]:
+        described = [{"call": [c.nr, *c.args], "foreign": int(_foreign(c))} for c in calls]
+        code = [encode(p).hex() for p in filters]
+        return self._ask({"task": "probe", "filters": code, "calls": described, "guard": guard})
 
     def read_back(self, filters: Sequence[Program]) -> Loaded:
         """What the kernel holds after the filters (oldest first) were installed in a process of their own."""

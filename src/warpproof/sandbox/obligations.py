@@ -190,7 +190,7 @@ def closed_alike(closure: Closure, permitted: Sequence[str] = ()) -> Obligation:
     for fact in closure.reachable:
         gaps = [] if fact in permitted else closure.gaps(fact)
         if gaps:
-            way, names = closure.ways(fact)[0], ", ".join(dict.fromkeys(g.name for g in gaps))
+            way, names = closure.ways(fact)[0], ", ".join(list(dict.fromkeys(g.name for g in gaps))[:5])
             return Obligation("P5", "refuted", f"{fact}: {way.name} gives what {names} would", way.witness)
     return Obligation("P5", "proved")
 

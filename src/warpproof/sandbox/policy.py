@@ -103,7 +103,7 @@ class Need:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """Another architecture gets `foreign`, a number from 2^30 on `x32`, then the first rule that matches or `default`."""
+    """Another architecture gets `foreign`, a number from 2^30 on `x32`, then the first match or `default`."""
 
     name: str
     rules: tuple[Rule, ...]

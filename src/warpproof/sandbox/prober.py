@@ -25,8 +25,7 @@ SECCOMP, EXIT_GROUP, EXIT_STATUS = 317, 231, 0x5A
 UNTOUCHED = -(1 << 62)
 RECORD = struct.Struct("<7Qqq")  # number, six arguments, result, through int 0x80?
 INSTRUCTION = struct.Struct("=HBBI")
-PASSED = 4093  # the guard's error number, which no kernel uses
-HELD_BACK, ALLOW = 0x00050000 | PASSED, 0x7FFF0000
+ERRNO, ALLOW = 0x00050000, 0x7FFF0000
 PR_SET_NO_NEW_PRIVS, PR_SET_PDEATHSIG = 38, 1
 PTRACE_DETACH, PTRACE_SEIZE, PTRACE_INTERRUPT, PTRACE_SECCOMP_GET_FILTER = 17, 0x4206, 0x4207, 0x420C
 WAIT_ALL = 0x40000000  # __WALL
@@ -53,13 +52,14 @@ class Filter:
         return (SECCOMP, 1, 0, ctypes.addressof(self.header), 0, 0, 0)
 
 
-def guard(filters: list[Filter]) -> Filter:
-    """The error PASSED for all calls but the installation of these filters and the exit with EXIT_STATUS."""
-    code = [(0x20, 0, 0, 4), (0x15, 1, 0, NATIVE), (0x06, 0, 0, HELD_BACK)]
+def guard(filters: list[Filter], number: int) -> Filter:
+    """That error number for all calls but the installation of these filters and the exit with EXIT_STATUS."""
+    held_back = ERRNO | number
+    code = [(0x20, 0, 0, 4), (0x15, 1, 0, NATIVE), (0x06, 0, 0, held_back)]
     installs = [(SECCOMP, 32, ctypes.addressof(f.header) & 0xFFFFFFFF) for f in filters]
-    for number, word, value in [(EXIT_GROUP, 16, EXIT_STATUS), *installs]:
-        code += [(0x20, 0, 0, 0), (0x15, 0, 3, number), (0x20, 0, 0, word), (0x15, 0, 1, value), (0x06, 0, 0, ALLOW)]
-    code.append((0x06, 0, 0, HELD_BACK))
+    for call, word, value in [(EXIT_GROUP, 16, EXIT_STATUS), *installs]:
+        code += [(0x20, 0, 0, 0), (0x15, 0, 3, call), (0x20, 0, 0, word), (0x15, 0, 1, value), (0x06, 0, 0, ALLOW)]
+    code.append((0x06, 0, 0, held_back))
     return Filter(b"".join(INSTRUCTION.pack(*i) for i in code))
 
 
@@ -107,7 +107,7 @@ def results(area: mmap.mmap, count: int) -> list[int | None]:
 def probe(question: dict[str, Any]) -> dict[str, Any]:
     """Install filters (oldest first), make calls; the results, and the signal that ended the process."""
     filters = [Filter(bytes.fromhex(text)) for text in question["filters"]]
-    outer = guard(filters)
+    outer = guard(filters, int(question["guard"]))
     installs = [(f.installation(), 0) for f in (outer, *filters)]
     probes = [(tuple(c["call"]), int(c["foreign"])) for c in question["calls"]]
     calls = [*installs, *probes, ((EXIT_GROUP, EXIT_STATUS, 0, 0, 0, 0, 0), 0)]

@@ -124,8 +124,11 @@ class Linearizer:
         return known, exact and whole.exact()
 
     # ------------------------------------------------------------------ all steps
-    def run(self, items: list[Body], target: Box | Region | None, lifted: frozenset[int]) -> list[Linear]:
-        """The linear problems whose conjunction is the given one."""
+    def run(
+        self, items: list[Body], target: Box | Region | None, lifted: frozenset[int],
+        family: Callable[[Sequence[Body]], list[Body]],
+    ) -> list[Linear]:
+        """The linear problems whose conjunction is the given one; `family` merges unrolled copies."""
         extents = target.extents if isinstance(target, Box) else None
         region, locals_, exact = self._region(target, lifted) if isinstance(target, Region) else (None, (), True)
         every = [*(q for b in items for q in b.polys()), *(region.polys() if region else ()), *(extents or ())]
@@ -140,7 +143,7 @@ class Linearizer:
         out: list[Linear] = []
         for values in self._small_cases(items):
             fill = plug(values)
-            case = [b.map(fill) for b in items]
+            case = family([b.map(fill) for b in items])
             box = tuple(map(fill, extents)) if extents is not None else None
             where = context.map(fill)
             case = [self._stride(b) for b in case]

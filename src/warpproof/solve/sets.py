@@ -7,6 +7,7 @@ when the sets are exact and isl has a counterexample; None otherwise.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 from warpproof.algebra import DERIVED, pred_polys, support
@@ -115,8 +116,8 @@ def _linear(
     if any(set(support(arena, (arena.variable(arena.atoms[a]),))) & dims for a in lifted):
         raise Unsupported("integer sets", "a target that depends on a dimension")
     items = bodies(arena, problem.facts, pieces, lifted, light=light)
-    merged = merge(items, keep_number=numbered, side=side)
-    return Linearizer(arena, problem.facts, pieces, light=light).run(merged, problem.target, lifted)
+    family = partial(merge, keep_number=numbered, side=side)
+    return Linearizer(arena, problem.facts, pieces, light=light).run(items, problem.target, lifted, family)
 
 
 def _polys(arena: Arena, preds: Sequence[Pred]) -> list[Poly]:

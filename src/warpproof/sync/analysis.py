@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
+from itertools import product
 from operator import or_
 from typing import Final
 
@@ -26,7 +29,7 @@ from warpproof.sync.program import (
     Value,
 )
 
-MAX_CANDIDATES: Final = 2_000_000
+LIMIT_S: Final = 60.0
 Outcome = tuple[tuple[Term, Value], ...]
 
 
@@ -49,8 +52,16 @@ class Space:
     paths: list[list[Path]]
     bounded: bool
     failed: set[str] = field(default_factory=set)
-    frames: dict[tuple[tuple[Event, ...], ...], Frame] = field(default_factory=dict)
+    shapes: dict[tuple[Event, ...], int] = field(default_factory=dict)
+    frames: dict[tuple[int, ...], Frame] = field(default_factory=dict)
+    numbers: dict[int, tuple[int, Path]] = field(default_factory=dict)
     candidates: int = 0
+    deadline: float = math.inf
+
+    def tick(self) -> None:
+        """Raises Unsupported when the time is up."""
+        if time.monotonic() > self.deadline:
+            raise Unsupported("litmus test", "the time limit passed with candidate executions left")
 
     def choices(self, target: Condition) -> Iterator[tuple[Path, ...]]:
         """One path per thread: those whose reads find a writer and whose registers do not exclude `target`."""
@@ -74,6 +85,7 @@ class Space:
             rest[t] = rest[t + 1] | reduce(or_, (g for _, _, g in kept[t]), 0)
 
         def walk(t: int, needs: int, gives: int, chosen: tuple[Path, ...]) -> Iterator[tuple[Path, ...]]:
+            self.tick()
             if needs & ~(gives | rest[t]):
                 return
             if t == len(kept):
@@ -90,7 +102,7 @@ class Space:
         """False only if no choice of paths for the other threads can make an allowed execution of these."""
         frame, values = self._valued(paths)
         free = sum(1 << r for r in frame.reads if rest >> atoms[frame.locations[frame.location[r]], values[r]] & 1)
-        return Search(frame, values, self.model, self.failed).feasible(free)
+        return Search(frame, values, self.model, self.failed, self.tick).feasible(free)
 
     def _flow(self, path: Path, atoms: dict[tuple[Address, Value], int]) -> tuple[int, int]:
         needs = gives = 0
@@ -106,10 +118,16 @@ class Space:
 
     def frame(self, paths: Sequence[Path]) -> Frame:
         """The frame of the paths' shapes, built once."""
-        shapes = tuple(p.events for p in paths)
-        if shapes not in self.frames:
-            self.frames[shapes] = build_frame(shapes, self.test.threads, self.layout, self.model)
-        return self.frames[shapes]
+        key = tuple(self.shape(p) for p in paths)
+        if key not in self.frames:
+            self.frames[key] = build_frame([p.events for p in paths], self.test.threads, self.layout, self.model)
+        return self.frames[key]
+
+    def shape(self, path: Path) -> int:
+        """The number of the path's shape. The path is kept, so that its identity stays its own."""
+        if id(path) not in self.numbers:
+            self.numbers[id(path)] = self.shapes.setdefault(path.events, len(self.shapes)), path
+        return self.numbers[id(path)][0]
 
     def _valued(self, paths: Sequence[Path]) -> tuple[Frame, list[Value]]:
         frame = self.frame(paths)
@@ -119,13 +137,11 @@ class Space:
     def executions(self, paths: Sequence[Path], every: bool) -> Iterator[Execution]:
         """The allowed executions along the paths."""
         self.candidates += 1
-        if self.candidates > MAX_CANDIDATES:
-            raise Unsupported("litmus test", f"more than {MAX_CANDIDATES} candidate executions")
         frame, values = self._valued(paths)
         if not frame.meetings:
             self.failed.add("barrier deadlock")
             return iter(())
-        return Search(frame, values, self.model, self.failed).executions(every)
+        return Search(frame, values, self.model, self.failed, self.tick).executions(every)
 
 
 def registers_of(path: Path, thread: int) -> dict[Term, Value]:
@@ -133,12 +149,13 @@ def registers_of(path: Path, thread: int) -> dict[Term, Value]:
     return {ThreadRegister(thread, name): value for name, value in path.registers.items()}
 
 
-def explore(test: Litmus, model: Model, repeats: int = 0) -> Space:
+def explore(test: Litmus, model: Model, repeats: int = 0, limit_s: float = LIMIT_S) -> Space:
     """The candidates of a test; raises InputError (SYN205, SYN207, SYN208) or Unsupported if there are none."""
+    deadline = time.monotonic() + limit_s
     layout = layout_of(test)
     paths, bounded = thread_paths(test, layout, repeats)
     check_model(test.threads, [[p.events for p in per] for per in paths], model)
-    return Space(test, model, layout, paths, bounded)
+    return Space(test, model, layout, paths, bounded, deadline=deadline)
 
 
 def final_states(execution: Execution, layout: Layout, paths: Sequence[Path],
@@ -164,14 +181,14 @@ def _complete(state: dict[Term, Value], terms: Sequence[Term]) -> dict[Term, Val
     return {**{t: 0 for t in terms if isinstance(t, ThreadRegister)}, **state}
 
 
-def find(test: Litmus, model: Model, target: Condition) -> tuple[Execution | None, Space]:
+def find(test: Litmus, model: Model, target: Condition, limit_s: float = LIMIT_S) -> tuple[Execution | None, Space]:
     """An allowed execution that ends in a state of `target` (within the test's filter), or None."""
-    space = explore(test, model)
+    space = explore(test, model, limit_s=limit_s)
     goal = Connective("and", (test.where, target))
     terms = list(terms_of(goal))
     places = list(dict.fromkeys(t for t in terms if isinstance(t, Address)))
-    defaults = Connective("and", (goal,))
-    for paths in space.choices(_with_defaults(defaults, space)):
+    _add_defaults(goal, space)
+    for paths in space.choices(goal):
         for execution in space.executions(paths, every=bool(places)):
             for state in final_states(execution, space.layout, paths, places):
                 if holds(goal, _complete(state, terms)):
@@ -181,15 +198,13 @@ def find(test: Litmus, model: Model, target: Condition) -> tuple[Execution | Non
     return None, space
 
 
-def _with_defaults(goal: Condition, space: Space) -> Condition:
+def _add_defaults(goal: Condition, space: Space) -> None:
     """Give every register that the goal mentions a value on every path: 0 where it is never assigned."""
     for term in terms_of(goal):
         if isinstance(term, ThreadRegister):
-            for i, path in enumerate(space.paths[term.thread]):
-                if term.name not in path.registers:
-                    space.paths[term.thread][i] = Path(path.events, path.values, {**path.registers, term.name: 0},
-                                                       path.stuck)
-    return goal
+            space.paths[term.thread] = [p if term.name in p.registers else
+                                        replace(p, registers={**p.registers, term.name: 0})
+                                        for p in space.paths[term.thread]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,23 +235,23 @@ def question(test: Litmus) -> Condition:
     return Connective("not", (test.condition,)) if test.quantifier == "forall" else test.condition
 
 
-def check(test: Litmus, model: Model = LATEST) -> Answer:
+def check(test: Litmus, model: Model = LATEST, limit_s: float = LIMIT_S) -> Answer:
     """Whether the test's outcome is allowed under the model.
 
     Raises InputError (SYN205, SYN207, SYN208) or Unsupported if the test cannot be evaluated.
     """
-    witness, space = find(test, model, question(test))
+    witness, space = find(test, model, question(test), limit_s)
     allowed = witness is not None
     return Answer(allowed, allowed == (test.quantifier == "exists"), space.bounded, witness,
                   tuple(sorted(space.failed)) if witness is None else (), space.candidates)
 
 
-def outcomes(test: Litmus, model: Model = LATEST) -> tuple[frozenset[Outcome], bool]:
+def outcomes(test: Litmus, model: Model = LATEST, limit_s: float = LIMIT_S) -> tuple[frozenset[Outcome], bool]:
     """Every allowed final state of what the test mentions (condition, filter, `locations`), and whether it is bounded.
 
     Registers that no path assigns are 0. Final memory takes each value that is last in coherence order.
     """
-    space = explore(test, model)
+    space = explore(test, model, limit_s=limit_s)
     terms = sorted({*terms_of(test.condition), *terms_of(test.where), *test.observed}, key=str)
     places = [t for t in terms if isinstance(t, Address)]
     found: set[Outcome] = set()
@@ -261,11 +276,22 @@ def _outcome(state: dict[Term, Value], terms: Sequence[Term]) -> Outcome:
     return tuple((t, state[t]) for t in terms)
 
 
-def find_race(test: Litmus, model: Model = LATEST) -> tuple[Race | None, bool]:
+def find_race(test: Litmus, model: Model = LATEST, limit_s: float = LIMIT_S) -> tuple[Race | None, bool]:
     """A data race in some allowed execution, or None; and whether the search was bounded by cut-off loops."""
-    space = explore(test, model, repeats=1)
+    space = explore(test, model, repeats=1, limit_s=limit_s)
+    harmless: dict[tuple[int, ...], bool] = {}
+
+    def may_race(paths: Sequence[Path]) -> bool:
+        key = tuple(space.shape(p) for p in paths)
+        if key not in harmless:
+            harmless[key] = not _may_race(space.frame(paths))
+        return not harmless[key]
+
+    one_of_each = [list({space.shape(p): p for p in per if p.stuck is None}.values()) for per in space.paths]
+    if not any(may_race(paths) for paths in product(*one_of_each)):
+        return None, space.bounded
     for paths in space.choices(TRUE):
-        if not _may_race(space.frame(paths)):
+        if not may_race(paths):
             continue
         for execution in space.executions(paths, every=False):
             for a, b in races(execution):

@@ -6,7 +6,7 @@ write first, what causality implies, and one direction for each morally strong p
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from warpproof.sync.events import Kind
@@ -41,8 +41,9 @@ class _Orders:
 class Search:
     """The search for executions of one frame with given values. `failed` collects the axioms that rejected choices."""
 
-    def __init__(self, frame: Frame, values: Sequence[Value | None], model: Model, failed: set[str]) -> None:
-        self.frame, self.values, self.model, self.failed = frame, tuple(values), model, failed
+    def __init__(self, frame: Frame, values: Sequence[Value | None], model: Model, failed: set[str],
+                 tick: Callable[[], None]) -> None:
+        self.frame, self.values, self.model, self.failed, self.tick = frame, tuple(values), model, failed, tick
         self.writes = [frame.writes_at(i) for i in range(len(frame.locations))]
 
     def executions(self, every_coherence: bool) -> Iterator[Execution]:
@@ -55,7 +56,7 @@ class Search:
             base = list(self.frame.po)
             for a, b in meeting.edges:
                 add_edge(base, a, b)
-            yield from self._choose(order, candidates, {}, base, list(self._dependencies()), meeting, every_coherence)
+            yield from self._choose(order, candidates, {}, base, list(self.frame.deps), meeting, every_coherence)
 
     def _candidates(self, free: int) -> dict[int, list[int]] | None:
         """The writes that each read outside `free` may take its value from; None if some read has none."""
@@ -78,15 +79,8 @@ class Search:
             return False
         order = sorted(candidates, key=lambda r: len(candidates[r]))
         nowhere = Meeting(())
-        found = self._choose(order, candidates, {}, list(self.frame.po), list(self._dependencies()), nowhere, False)
+        found = self._choose(order, candidates, {}, list(self.frame.po), list(self.frame.deps), nowhere, False)
         return next(found, None) is not None
-
-    def _dependencies(self) -> Rows:
-        rows = [0] * len(self.frame.events)
-        for a, mask in enumerate(self.frame.deps):
-            for b in bits(mask):
-                add_edge(rows, a, b)
-        return rows
 
     def _choose(self, order: list[int], candidates: dict[int, list[int]], rf: dict[int, int], base: Rows, thin: Rows,
                 meeting: Meeting, every: bool) -> Iterator[Execution]:
@@ -180,6 +174,7 @@ class Search:
     def _orders(self, rf: dict[int, int], start: Rows, meeting: Meeting,
                 sc: tuple[tuple[int, int], ...]) -> _Orders | None:
         """The orders that follow from the choices, or None if they contradict each other."""
+        self.tick()
         frame = self.frame
         base = list(start)
         observed = self._observation(rf)

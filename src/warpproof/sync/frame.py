@@ -106,7 +106,7 @@ def build_frame(shapes: Sequence[tuple[Event, ...]], threads: Sequence[Thread], 
         for i in range(len(shape)):
             po[start + i] = sum(1 << start + j for j in range(i + 1, len(shape)))
             for source in shape[i].after:
-                deps[start + source] |= 1 << start + i
+                add_edge(deps, start + source, start + i)
         start += len(shape)
     groups = [levels(t) for t in threads]
     memory_or_fence = [e.is_memory or e.kind is Kind.FENCE for e in events]

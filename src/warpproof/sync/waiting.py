@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
-from warpproof.sync.analysis import explore
+from warpproof.sync.analysis import LIMIT_S, explore
 from warpproof.sync.events import Event, Kind
 from warpproof.sync.execution import Execution
 from warpproof.sync.frame import bits, levels
@@ -38,9 +38,9 @@ class _Option:
         return self.path.stuck is None and not self.blocked
 
 
-def find_hang(test: Litmus, model: Model = LATEST) -> Hang | None:
+def find_hang(test: Litmus, model: Model = LATEST, limit_s: float = LIMIT_S) -> Hang | None:
     """An allowed execution that never ends under fair scheduling, or None."""
-    space = explore(test, model)
+    space = explore(test, model, limit_s=limit_s)
     options = [_options(per) for per in space.paths]
     for chosen in product(*options):
         if not all(o.ends for o in chosen) and not _barriers_fit(test.threads, chosen):
@@ -51,7 +51,7 @@ def find_hang(test: Litmus, model: Model = LATEST) -> Hang | None:
             if frame.meetings:
                 continue
             # Too few threads come to a barrier with a count.
-            space.frames[tuple(p.events for p in paths)] = replace(frame, meetings=[Meeting(())])
+            space.frames[tuple(space.shape(p) for p in paths)] = replace(frame, meetings=[Meeting(())])
         for execution in space.executions(paths, every=True):
             if not any(_unfair(execution, t, o.path) for t, o in enumerate(chosen)):
                 return Hang(tuple(_waits(chosen)), execution)

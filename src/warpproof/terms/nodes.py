@@ -14,8 +14,9 @@ EMPTY: frozenset[int] = frozenset()
 class Real:
     """A vector of extended reals. `op` with `args` and `data`:
 
-    `const` Fraction · `inf` ±1 · `log2e` · `log2e32`, `log2e_low` (the f32 constants for it) · `ln2` · `pi` · `poison` (reason, where) · `symbol` name (a float scalar
-    parameter) · `load` (Buffer access, index polynomial) · `int` polynomial · `state` atom (loop-carried value) ·
+    `const` Fraction · `inf` ±1 · `log2e` · `log2e32`, `log2e_low` (the f32 constants for it) · `ln2` · `pi` ·
+    `poison` (reason, where) · `symbol` name (a float scalar parameter) · `load` (Buffer access, index polynomial) ·
+    `int` polynomial · `state` atom (loop-carried value) ·
     `add` n-ary · `mul` · `div` · `max` · `min` · unary functions (`ex2`, `lg2`, `sqrt`, `sin`, `cos`, `tanh`, `abs`,
     `floor`, …) · `sel` (Pred in `pred`) · `gather` permutation · `red` (op, lane matrix) · `fold` (op, bound atom,
     domain in `pred`).

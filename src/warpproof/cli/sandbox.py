@@ -1,0 +1,221 @@
+"""`warpproof sandbox verify | explain | doctor`: what a seccomp filter lets through, proved for all system calls."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, TextIO
+
+from warpproof.core import InputError, Unsupported
+from warpproof.report import to_json
+from warpproof.sandbox import (
+    NATIVE,
+    SHIPPED,
+    STATEMENTS,
+    Call,
+    Disagreement,
+    Inspection,
+    Kernel,
+    Policy,
+    Program,
+    certificate,
+    check_certificate,
+    compile_policy,
+    describe,
+    disassemble,
+    encode,
+    inspect,
+    load_filter,
+    load_policy,
+    load_profile,
+    name_of,
+    shipped_policy,
+    table,
+    transitions,
+)
+
+_SHOWN = 6
+
+
+def sandbox_command(arguments: argparse.Namespace) -> int:
+    """Run one of the subcommands and return its exit code."""
+    try:
+        match arguments.action:
+            case "verify":
+                return _verify(arguments)
+            case "explain":
+                return explain_sandbox(arguments.topic, sys.stdout)
+            case _:
+                return sandbox_doctor(sys.stdout)
+    except InputError as error:
+        sys.stderr.write(error.render() + "\n")
+        return 2
+    except Disagreement as error:
+        sys.stderr.write(f"internal error: two evaluations disagree: {error}\n")
+        return 4
+
+
+def _verify(arguments: argparse.Namespace) -> int:
+    with Kernel() as kernel:
+        filters, policy = _subject(arguments, kernel)
+        if arguments.policy:
+            policy = load_policy(arguments.policy)
+        made = inspect(filters, policy, arguments.assume, arguments.permit, None if arguments.no_live else kernel,
+                       arguments.pid is not None)
+    if arguments.certificate:
+        _write(arguments.certificate, to_json(certificate(filters, made.closure)) + "\n")
+    if arguments.format == "json":
+        sys.stdout.write(to_json(_as_dict(made, filters)) + "\n")
+    else:
+        sys.stdout.write("\n".join(_lines(made, arguments)) + "\n")
+    return made.exit_code
+
+
+def _subject(arguments: argparse.Namespace, kernel: Kernel) -> tuple[tuple[Program, ...], Policy | None]:
+    """The filters to look at, oldest first."""
+    if arguments.pid is not None:
+        threads = kernel.running(arguments.pid)
+        held = {loaded.filters for loaded in threads.values()}
+        if len(held) > 1:
+            raise InputError("BOX612", f"the {len(threads)} threads of process {arguments.pid} hold different filters")
+        (found,) = held or {()}
+        return tuple(reversed(found)), None
+    if arguments.profile:
+        policy = load_profile(arguments.profile, arguments.cap, arguments.groups)
+        return (compile_policy(policy),), policy
+    program, policy_ = load_filter(arguments.filter)
+    return (program,), policy_
+
+
+def _lines(made: Inspection, arguments: argparse.Namespace) -> Iterable[str]:
+    name = arguments.filter or arguments.profile or f"process {arguments.pid}"
+    yield f"{name}: {made.instructions} instructions" if made.instructions else f"{name} holds no filter"
+    for o in made.obligations:
+        detail = f"  [{o.detail}]" if o.detail else ""
+        yield f"  {o.id} {o.status:<8} {o.statement}{detail}"
+        if o.witness is not None and o.status == "refuted":
+            yield f"       witness: {_call(o.witness)}"
+    if made.closure.layers:
+        yield f"assumed in force, not checked: {', '.join(made.closure.layers)}"
+    yield "lets a process reach, worst first:" if made.passages else "lets a process reach: nothing in the table"
+    for passage in made.passages:
+        yield f"  {passage.fact}: {passage.meaning}{'  (permitted)' if passage.permitted else ''}"
+        for way in passage.ways[:_SHOWN]:
+            after = f" after {way.needs}" if way.needs else ""
+            yield f"      {_call(way.witness) if way.witness else way.name + ' (not decided)'}{after}"
+        if len(passage.ways) > _SHOWN:
+            yield f"      and {len(passage.ways) - _SHOWN} more"
+    if made.confirmed:
+        yield f"{made.confirmed} witnesses were tried on the running kernel and passed or failed as computed"
+    yield from (f"note: {note}" for note in made.notes)
+
+
+def _call(call: Call) -> str:
+    known = table().get(name_of(call.nr))
+    shown = ", ".join(f"{a:#x}" if a > 9 else str(a) for a in call.args[: known.arguments if known else 6])
+    return f"{name_of(call.nr)}({shown})" if call.arch == NATIVE else f"arch {call.arch:#x}, number {call.nr}"
+
+
+def _as_dict(made: Inspection, filters: tuple[Program, ...]) -> dict[str, Any]:
+    verdict = {0: "PROVED", 1: "REFUTED", 3: "INCONCLUSIVE"}[made.exit_code]
+    digest = hashlib.sha256(b"".join(encode(p) for p in filters)).hexdigest()
+    passages = [{"fact": p.fact, "permitted": p.permitted,
+                 "ways": [{"call": w.name, "needs": w.needs or None, "witness": _words(w.witness)} for w in p.ways]}
+                for p in made.passages]
+    obligations = [{"id": o.id, "statement": o.statement, "status": o.status, "detail": o.detail,
+                    "witness": _words(o.witness)} for o in made.obligations]
+    return {"schema": 1, "verdict": verdict, "sha256": digest, "instructions": made.instructions,
+            "obligations": obligations, "reachable": passages, "assumed": list(made.closure.layers),
+            "confirmed_live": made.confirmed, "notes": list(made.notes)}
+
+
+def _words(call: Call | None) -> Mapping[str, Any] | None:
+    return None if call is None else {"nr": call.nr, "arch": call.arch, "ip": call.ip, "args": list(call.args)}
+
+
+def _write(path: str, text: str) -> None:
+    try:
+        Path(path).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InputError("CLI602", f"cannot write {path!r}: {error.strerror}") from None
+
+
+def explain_sandbox(topic: str | None, out: TextIO) -> int:
+    """Print what a capability, layer, obligation, system call or shipped policy is; without a topic, list them."""
+    known = transitions()
+    if topic is None:
+        groups = (("capabilities, worst first", known.facts), ("layers for --assume", known.layers),
+                  ("obligations", STATEMENTS))
+        for title, entries in groups:
+            out.write(f"{title}:\n" + "".join(f"  {name:<18} {text}\n" for name, text in entries.items()))
+        out.write(f"shipped policies: {', '.join(SHIPPED)}\n")
+        return 0
+    if topic in SHIPPED:
+        return _explain_policy(shipped_policy(topic), out)
+    meaning = known.facts.get(topic) or known.layers.get(topic) or STATEMENTS.get(topic.upper())
+    if meaning:
+        out.write(f"{topic}: {meaning}\n")
+        ways = [e for e in known.edges if topic in (e.gains, e.unless)]
+        for name in dict.fromkeys(name_of(e.number) for e in ways):
+            out.write(f"  {name}\n")
+        return 0
+    call = table().get(topic)
+    if call is None:
+        raise InputError("BOX606", f"no system call, capability, layer, obligation or policy {topic[:40]!r}",
+                         hint="`warpproof sandbox explain` lists them")
+    out.write(f"{call.name}: number {call.number}, {call.arguments} arguments, {known.class_of(call.number)}\n")
+    for edge in known.edges:
+        if edge.number == call.number:
+            tests = "".join(f" if {' and '.join(map(str, edge.when))}" if edge.when else "")
+            rest = f"{f' after {edge.needs}' if edge.needs else ''}{f' unless {edge.unless}' if edge.unless else ''}"
+            out.write(f"  gives {edge.gains}{tests}{rest}{f': {edge.why}' if edge.why else ''}\n")
+    return 0
+
+
+def _explain_policy(policy: Policy, out: TextIO) -> int:
+    out.write(f"{policy.name}: by default {describe(policy.default)}\n")
+    for rule in policy.rules:
+        tests = f" if {' and '.join(map(str, rule.when))}" if rule.when else ""
+        out.write(f"  {describe(rule.action)} {', '.join(map(name_of, rule.calls))}{tests}: {rule.why}\n")
+    out.write("\n" + disassemble(compile_policy(policy)))
+    return 0
+
+
+def sandbox_doctor(out: TextIO) -> int:
+    """Show what this machine lets `sandbox verify` do; 0 if filters can be tried and read back, else 2."""
+    out.write(f"actions of the kernel   {_file('/proc/sys/kernel/seccomp/actions_avail')}\n")
+    policy = shipped_policy("solver")
+    program = compile_policy(policy)
+    tried = 2
+    with Kernel() as kernel:
+        try:
+            seen = kernel.observe([program], [policy.needs[0].call])
+            back = kernel.read_back([program]).filters == (program,)
+            tried = 0 if seen[0] is not None and seen[0].kind == "passed" and back else 2
+            out.write("trying filters          works\n")
+            out.write(f"reading filters back    {'byte for byte' if back else 'DIFFERENT BYTES'}\n")
+        except Unsupported as error:
+            out.write(f"trying filters          not possible here: {error.why}\n")
+    made = inspect([program], policy)
+    faults = check_certificate(certificate([program], made.closure))
+    proved = made.exit_code == 0 and not faults
+    out.write(f"a shipped policy        {'proved, certificate checked' if proved else 'NOT PROVED'}\n")
+    out.write(f"table of system calls   {len(table())} calls, {len(transitions().edges)} transitions\n")
+    out.write(f"this process            uid {os.geteuid()}, seccomp mode {_status('Seccomp')}\n")
+    return tried if proved else 2
+
+
+def _file(path: str) -> str:
+    try:
+        return Path(path).read_text("utf-8").strip()
+    except OSError:
+        return "not known"
+
+
+def _status(name: str) -> str:
+    lines = _file("/proc/self/status").splitlines()
+    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith(f"{name}:")), "not known")
