@@ -115,7 +115,7 @@ SMALL: dict[str, Small] = {
     # ------------------------------------------------------------------ exits
     "guarded exits": Small(f"""{X} setp.eq.s32 %p1, %t, 5; @%p1 ret; setp.ge.s32 %p2, %g, %n; @%p2 ret;
         setp.lt.s32 %p3, %t, 2; @%p3 exit;
-        mov.f32 %f1, %f2; mov.u32 %r1, 9;"""),
+        mov.f32 %f1, %f2; mov.u32 %r1, 9;""", sizes=(5, 9, 64, 70)),
     "early exit by branch": Small(f"""{X} mov.u32 %r1, 1; setp.ge.s32 %p1, %g, %n; @%p1 bra DONE;
         setp.eq.s32 %p2, %t, 3; @%p2 bra DONE; add.f32 %f1, %f2, %f2;"""),
     "ret in a branch": Small(f"""{X} mov.u32 %r1, 1; setp.lt.s32 %p1, %g, %n; @%p1 bra A; ret; A:
@@ -193,7 +193,8 @@ SMALL: dict[str, Small] = {
         {shared('%r10', '%r9')} L: shl.b32 %r11, %r4, 8; add.s32 %r5, %r8, %r11; shl.b32 %r3, %r2, 6; add.s32 %r3, %r3, %t;
         {ldx('%f2', '%r3')} st.shared.f32 [%r5], %f2; bar.sync 0; add.s32 %r6, %r10, %r11; ld.shared.f32 %f3, [%r6];
         add.f32 %f1, %f1, %f3; add.s32 %r2, %r2, 1; add.s32 %r4, %r4, 1; setp.eq.s32 %p3, %r4, 3; selp.u32 %r4, 0, %r4, %p3;
-        setp.lt.s32 %p2, %r2, %n; @%p2 bra L; mad.lo.s32 %r1, %r2, 100, %r4;""", least=1, most=60, sizes=(1, 2, 3, 4, 7)),
+        setp.lt.s32 %p2, %r2, %n; @%p2 bra L; mad.lo.s32 %r1, %r2, 100, %r4;""", least=1, most=60, sizes=(1, 2, 3, 4, 7),
+        undefined=True),
     "a prefetched register": Small(f"""{NOF} {NONE} mov.u32 %r2, 0; {ldx('%f5', '%t')}
         L: mov.f32 %f4, %f5; add.s32 %r2, %r2, 1; shl.b32 %r3, %r2, 6; add.s32 %r3, %r3, %t; setp.lt.s32 %p2, %r2, %n;
         mul.wide.s32 %d1, %r3, 4; add.s64 %d2, %x, %d1; @%p2 ld.global.f32 %f5, [%d2]; fma.rn.f32 %f1, %f4, %f4, %f1;
@@ -207,7 +208,7 @@ SMALL: dict[str, Small] = {
         L: ld.shared.f32 %f3, [%r6]; add.f32 %f1, %f1, %f3; bar.sync 0; add.s32 %r2, %r2, 1; shl.b32 %r3, %r2, 6;
         add.s32 %r3, %r3, %t; {ldx('%f2', '%r3')} st.shared.f32 [%r4], %f2; bar.sync 0; setp.lt.s32 %p2, %r2, %n;
         @%p2 bra L; ld.shared.f32 %f3, [%r6]; mul.f32 %f3, %f3, 0f41200000; add.f32 %f1, %f1, %f3;""", least=1, most=60,
-                                             sizes=(1, 2, 5)),
+                                             sizes=(1, 2, 5), undefined=True),
     "a tile carried in shared memory by other lanes": Small(f"""{NOF} {NONE} mov.u32 %r2, 0; {shared('%r4', '%t')}
         sub.s32 %r5, 63, %t; {shared('%r6', '%r5')} {ldx('%f2', '%t')} st.shared.f32 [%r4], %f2; bar.sync 0;
         L: ld.shared.f32 %f3, [%r4]; add.f32 %f1, %f1, %f3; bar.sync 0; add.s32 %r2, %r2, 1; shl.b32 %r3, %r2, 6;
@@ -298,7 +299,7 @@ SMALL: dict[str, Small] = {
     "min and max of unsigned": Small(f"""{NOF} add.s32 %r2, %t, %n; min.u32 %r3, %r2, 20; max.u32 %r4, %r2, %g; mad.lo.s32 %r1, %r3,
         100, %r4; min.s32 %r5, %r2, %g; add.s32 %r1, %r1, %r5;"""),
     "a sign that matters in an unsigned comparison": Small(f"""{NOF} {NONE} sub.s32 %r2, %t, %n; setp.lt.u32 %p1, %r2, 64;
-        @%p1 mov.u32 %r1, 1;""", sizes=(), flagged=(5,), least=1),
+        @%p1 mov.u32 %r1, 1;""", sizes=(5, 70), least=1),
     "division of a negative number": Small(f"""{NOF} sub.s32 %r2, %t, %n; div.s32 %r1, %r2, 3;""", sizes=(), flagged=(5,), least=1),
     "wrap-around of a product": Small(f"""{NOF} mul.lo.s32 %r2, %n, %n; mul.lo.s32 %r2, %r2, 1000; setp.gt.s32 %p1, %r2, 0;
         selp.u32 %r1, 1, 2, %p1;""", sizes=(1, 9), flagged=(1700,)),

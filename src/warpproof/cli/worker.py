@@ -77,10 +77,6 @@ def outcome(job: dict[str, Any], on_stage: Any) -> dict[str, Any]:
         return {"result": perform(job, on_stage)}
     except WarpproofError as error:
         return {"error": error_dict(error)["error"], "rendered": error.render()}
-    except SystemExit:
-        left = InputError("CLI604", "the contract or spec file ends the interpreter (SystemExit)",
-                          hint="guard what is not part of the contract by if __name__ == '__main__'")
-        return {"error": error_dict(left)["error"], "rendered": left.render()}
     except Unsupported as error:
         return {"stopped": {"reason": Reason.UNSUPPORTED.value, "detail": _unsupported(error)}}
     except MemoryError:
@@ -88,6 +84,10 @@ def outcome(job: dict[str, Any], on_stage: Any) -> dict[str, Any]:
     except Exception as error:  # the boundary: whatever went wrong is a reason, with the place for a bug report
         traceback.print_exc()
         return {"stopped": {"reason": Reason.CRASH.value, "detail": _crash(error)}}
+    except BaseException as error:  # SystemExit and the like are raised by the user's own files only
+        left = InputError("CLI604", f"the contract or spec file ends the interpreter ({type(error).__name__})",
+                          hint="guard what is not part of the contract by if __name__ == '__main__'")
+        return {"error": error_dict(left)["error"], "rendered": left.render()}
 
 
 def _unsupported(error: Unsupported) -> str:

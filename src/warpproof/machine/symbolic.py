@@ -66,6 +66,7 @@ class SymbolicMachine:
         self.decoded: dict[int, tuple[Bound, Decoded | None]] = {}
         self._held: dict[tuple[int, int], bool] = {}
         self._predicate: Pred | None = None
+        self._written: list[tuple[str, Any]] = []  # by the predicated instruction under way
         self.depth = 0  # enclosing forks and loops
         self._stays = ExitStack()  # the lanes that guarded exits leave over, to the end of the run
 
@@ -128,17 +129,23 @@ class SymbolicMachine:
         return Undef(kind.width, f"{name} read before it is written")
 
     def write(self, name: str, value: Any) -> None:
-        """Set a register; a predicated instruction keeps the old value where its guard is false."""
-        p = self._predicate
-        if p is not None:
-            old = self.registers.get(name)
-            if isinstance(value, Pred):
-                if old is None:
-                    raise Unsupported(name, "a predicate defined by a predicated instruction only")
-                value = self.arena.disj((self.arena.conj((p, value)), self.arena.conj((self.arena.negate(p), old))))
-            else:
-                value = self.dom.merge(p, value, Undef(value.width, name) if old is None else old)
-        self.registers[name] = value
+        """Set a register; a predicated instruction keeps the old value where its guard is false.
+
+        That choice is made once the guard is no longer in force, so that it decides nothing.
+        """
+        if self._predicate is not None:
+            self._written.append((name, value))
+        else:
+            self.registers[name] = value
+
+    def _kept(self, p: Pred, name: str, value: Any) -> Any:
+        """`value` where p holds, elsewhere what the register holds."""
+        old = self.registers.get(name)
+        if not isinstance(value, Pred):
+            return self.dom.merge(p, value, Undef(value.width, name) if old is None else old)
+        if old is None:
+            raise Unsupported(name, "a predicate defined by a predicated instruction only")
+        return self.arena.disj((self.arena.conj((p, value)), self.arena.conj((self.arena.negate(p), old))))
 
     def address(self, symbol: str) -> Any:
         """The address of a variable in its own state space."""
@@ -226,11 +233,13 @@ class SymbolicMachine:
         with self.path.under(guard):
             if not self.path.mask.any() or guard.op == "false":
                 return
-            self._predicate = guard
+            self._predicate, self._written = guard, []
             try:
                 self._answer(step(decoded, self.dom, self))
             finally:
                 self._predicate = None
+        for name, value in self._written:
+            self.registers[name] = self._kept(guard, name, value)
 
     def _answer(self, steps: Any) -> None:
         try:

@@ -18,7 +18,7 @@ def race_claims(
 ) -> list[Claim]:
     """Claims for shared memory (from the run's footprints) and for every buffer that is written."""
     claims: list[Claim] = []
-    races = [h for h in trace.hazards if h.kind == "race"]
+    races = [h for h in trace.hazards if h.kind in ("race", "shared-bounds")]  # an access outside is in no footprint
     for h in races:
         dead = h.path is not None and facts.infeasible(h.path)
         other = f" and {where(h.other)}" if h.other is not None and h.other >= 0 else ""

@@ -39,6 +39,10 @@ class _Builder:
         self._reversed.append(instruction)
         return len(self._reversed)
 
+    def pass_on(self, place: int) -> int:
+        """A place in front of all that goes to that one."""
+        return place if place == len(self._reversed) else self.emit(Instruction(JA, len(self._reversed) - place))
+
     def ret(self, value: int) -> int:
         """A place within reach that returns the value."""
         place = self._returns.get(value)
@@ -73,9 +77,8 @@ def compile_policy(policy: Policy, layout: Layout = "tree") -> Program:
     calls = sorted({n for rule in policy.rules for n in rule.calls})
     behaviours = [(n, _behaviour(policy, n)) for n in calls]
     make = _tree if layout == "tree" else _chain
-    body = make(builder, behaviours, policy.default)
-    wide = builder.ret(policy.x32)
-    builder.jump("jge", X32_BIT, wide, body)
+    body = make(builder, behaviours, policy)
+    builder.pass_on(body)  # the load falls into it
     native = builder.load(_NUMBER)
     foreign = builder.ret(policy.foreign)
     builder.jump("jeq", NATIVE, native, foreign)
@@ -91,7 +94,7 @@ def _behaviour(policy: Policy, number: int) -> _Behaviour:
         found.append((rule.when, rule.action))
         if not rule.when:
             return tuple(found)
-    return (*found, ((), policy.default))
+    return (*found, ((), policy.otherwise(number)))
 
 
 def _leaf(builder: _Builder, behaviour: _Behaviour) -> int:
@@ -104,22 +107,21 @@ def _leaf(builder: _Builder, behaviour: _Behaviour) -> int:
     return place
 
 
-def _chain(builder: _Builder, behaviours: Sequence[tuple[int, _Behaviour]], default: int) -> int:
-    place = builder.ret(default)
+def _chain(builder: _Builder, behaviours: Sequence[tuple[int, _Behaviour]], policy: Policy) -> int:
+    default = builder.ret(policy.default)
+    place = builder.jump("jge", X32_BIT, builder.ret(policy.x32), default)
     for number, behaviour in reversed(behaviours):
         place = builder.jump("jeq", number, _leaf(builder, behaviour), place)
     return place
 
 
-def _tree(builder: _Builder, behaviours: Sequence[tuple[int, _Behaviour]], default: int) -> int:
-    plain: _Behaviour = (((), default),)
-    starts: list[tuple[int, _Behaviour]] = [(0, plain)]
-    for number, behaviour in behaviours:
-        for start, what in ((number, behaviour), (number + 1, plain)):
-            if starts[-1][0] == start:
-                starts.pop()
-            if not starts or starts[-1][1] != what:
-                starts.append((start, what))
+def _tree(builder: _Builder, behaviours: Sequence[tuple[int, _Behaviour]], policy: Policy) -> int:
+    special = dict(behaviours)
+    starts: list[tuple[int, _Behaviour]] = []
+    for number in sorted({0, X32_BIT, *special, *(n + 1 for n in special if n < MASK)}):
+        what = special.get(number, (((), policy.otherwise(number)),))
+        if not starts or starts[-1][1] != what:
+            starts.append((number, what))
     leaves: dict[_Behaviour, int] = {}
     return _split(builder, starts, leaves)
 

@@ -103,7 +103,7 @@ class Need:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """Another architecture gets `foreign`, a number from 2^30 on `x32`, then the first match or `default`."""
+    """Another architecture gets `foreign`; then the first match; else a number from 2^30 on `x32`, others `default`."""
 
     name: str
     rules: tuple[Rule, ...]
@@ -117,19 +117,20 @@ class Policy:
         """The action for one call."""
         if call.arch != NATIVE:
             return self.foreign
-        if call.nr >= X32_BIT:
-            return self.x32
         matching = (r.action for r in self.rules if call.nr in r.calls and all(t.holds(call) for t in r.when))
-        return next(matching, self.default)
+        return next(matching, self.otherwise(call.nr))
+
+    def otherwise(self, number: int) -> int:
+        """The action where no rule matches."""
+        return self.x32 if number >= X32_BIT else self.default
 
     def term(self, arena: Arena, words: Sequence[Term]) -> Term:
         """The action as a term over the sixteen words of the call."""
-        value = arena.number(self.default)
+        wide = arena.compare("bvule", arena.number(X32_BIT), words[0])
+        value = arena.choose(wide, arena.number(self.x32), arena.number(self.default))
         for rule in reversed(self.rules):
             called = arena.either(arena.compare("=", words[0], arena.number(n)) for n in rule.calls)
             matches = arena.both([called, *(t.term(arena, words) for t in rule.when)])
             value = arena.choose(matches, arena.number(rule.action), value)
-        wide = arena.compare("bvule", arena.number(X32_BIT), words[0])
-        value = arena.choose(wide, arena.number(self.x32), value)
         native = arena.compare("=", words[1], arena.number(NATIVE))
         return arena.choose(native, value, arena.number(self.foreign))

@@ -26,6 +26,7 @@ _OCI_OPERATORS: Final = {"SCMP_CMP_NE": "!=", "SCMP_CMP_LT": "<", "SCMP_CMP_LE":
 _FIRECRACKER_OPERATORS: Final = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 _NATIVE_NAMES: Final = ("amd64", "x86_64", "SCMP_ARCH_X86_64")
 _EPERM: Final = 1
+_MINUS_ONE: Final = 0xFFFFFFFF  # libseccomp takes this number for no x32 call
 
 
 def read_json(text: str) -> dict[str, Any]:
@@ -57,6 +58,7 @@ def oci_policy(data: Mapping[str, Any], capabilities: Collection[str] = (), name
         rules += [Rule(calls, action, tests) for tests in _oci_tests(entry)] if calls and action != default else []
     _same_actions(rules)
     foreign = _foreign(data, notes)
+    rules.append(Rule((_MINUS_ONE,), default))
     notes.append("runc answers ENOSYS to numbers newer than any in the profile, unless its default action is to kill")
     return Policy(name, tuple(rules), default, foreign, foreign, notes=tuple(dict.fromkeys(notes)))
 
@@ -204,6 +206,7 @@ def systemd_policy(text: str, groups: Mapping[str, Sequence[str]]) -> Policy:
     if not native:
         notes.append("without SystemCallArchitectures=native, calls of other architectures are counted as let through")
     default = actions.ALLOW if denying else refused
+    rules.append(Rule((_MINUS_ONE,), default))
     return Policy("systemd unit", tuple(rules), default, foreign, foreign, notes=tuple(notes))
 
 

@@ -91,7 +91,7 @@ class Space:
             if t == len(kept):
                 yield chosen
                 return
-            if 1 < t and not self._feasible(chosen, rest[t], atoms):
+            if t > 1 and not self._feasible(chosen, rest[t], atoms):
                 return
             for path, wants, offers in kept[t]:
                 yield from walk(t + 1, needs | wants, gives | offers, (*chosen, path))

@@ -9,7 +9,6 @@ from xml.sax.saxutils import escape
 
 from warpproof.sync.execution import Execution, races
 from warpproof.sync.frame import bits
-from warpproof.sync.model import Scope
 from warpproof.sync.printing import event_text
 from warpproof.sync.program import Litmus
 
@@ -72,10 +71,10 @@ def draw(test: Litmus, execution: Execution, title: str = "") -> str:
     height = first_row + _ROW * max([1, *depth]) + 20
     parts = [_head(width, height), f'<text class="title" x="20" y="30">{escape(title or test.name)}</text>']
     parts += _legend(shown)
-    for t, thread in enumerate(test.threads):
-        cluster = "" if thread.cluster is None else f", cluster {thread.group(Scope.CLUSTER)[1]}"
-        label = f"{thread.name} · cta {thread.cta}{cluster}, gpu {thread.gpu}"
-        parts.append(f'<text class="thread" x="{_COLUMN * t + _COLUMN // 2}" y="{first_row - 26}">{escape(label)}</text>')
+    for t, owner in enumerate(test.threads):
+        cluster = "" if owner.cluster is None else f", cluster {owner.cluster}"
+        label = escape(f"{owner.name} · cta {owner.cta}{cluster}, gpu {owner.gpu}")
+        parts.append(f'<text class="thread" x="{_COLUMN * t + _COLUMN // 2}" y="{first_row - 26}">{label}</text>')
     parts += [_line(place[i], place[i + 1]) for i in range(frame.first, len(frame.events) - 1)
               if frame.thread[i] == frame.thread[i + 1]]
     parts += [_curve(a, place, number) for number, a in enumerate(shown)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Final
@@ -46,17 +46,14 @@ class Model:
         for switch in switches:
             if switch not in SWITCHES:
                 raise InputError("SYN209", f"no switch {switch!r}", hint=f"known: {', '.join(SWITCHES)}")
-            field, value = SWITCHES[switch]
-            changed = replace(changed, name=f"{changed.name}+{switch}", **{field: value})
+            changed = replace(SWITCHES[switch](changed), name=f"{changed.name}+{switch}")
         return changed
 
 
-SWITCHES: Final[dict[str, tuple[str, bool]]] = {
-    "red-acquires": ("red_acquires", True),
-    "causality-identity": ("identity", True),
-    "no-sc-per-location": ("sc_per_location", False),
-    "no-po-in-base": ("base_has_po", False),
-    "po-in-base": ("base_has_po", True),
+SWITCHES: Final[dict[str, Callable[[Model], Model]]] = {
+    "red-acquires": lambda m: replace(m, red_acquires=True),
+    "causality-identity": lambda m: replace(m, identity=True),
+    "no-sc-per-location": lambda m: replace(m, sc_per_location=False),
 }
 MODELS: Final[dict[str, Model]] = {m.name: m for m in (
     Model("6.0", (6, 0), base_has_po=False, proxies=False),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from warpproof.sync.events import Event, Kind
+from warpproof.sync.events import Kind
 from warpproof.sync.execution import Execution
 from warpproof.sync.model import Scope
 from warpproof.sync.program import (
@@ -96,8 +96,9 @@ def event_text(execution: Execution, number: int) -> str:
         return f"init {event.address} = {value}"
     match event.kind:
         case Kind.READ | Kind.WRITE:
+            kind = event.kind.value + ("*" if event.rmw else "")
             proxy = "" if event.proxy == GENERIC else f".{event.proxy}"
-            return f"{event.kind.value}{_rmw(event)}{proxy}.{event.sem}{scope_text(event.scope)} {event.address} = {value}"
+            return f"{kind}{proxy}.{event.sem}{scope_text(event.scope)} {event.address} = {value}"
         case Kind.FENCE:
             return f"F.{event.sem}{scope_text(event.scope)}"
         case Kind.PROXY_FENCE:
@@ -106,7 +107,3 @@ def event_text(execution: Execution, number: int) -> str:
             what = "sync" if event.arrives and event.waits else "arrive" if event.arrives else "wait"
             return f"barrier.{event.level}.{what} {' '.join(str(k) for k in event.key)}"
     raise AssertionError(event.kind)
-
-
-def _rmw(event: Event) -> str:
-    return "*" if event.rmw else ""

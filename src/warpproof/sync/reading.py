@@ -220,7 +220,8 @@ def _with_code(file: _File, thread: Thread, cells: list[tuple[int, str]], names:
 def _final_part(file: _File, start: int) -> tuple[str, Condition, Condition, tuple[Term, ...]]:
     where: Condition = TRUE
     observed: tuple[Term, ...] = ()
-    quantifier, condition = "", TRUE
+    quantifier = ""
+    condition: Condition = TRUE
     marks = list(_FINAL.finditer(file.text, start - 1)) or list(_FINAL.finditer(file.text, start))
     for mark, following in zip(marks, [*marks[1:], None], strict=True):
         end = following.start(1) if following else len(file.text)

@@ -121,7 +121,8 @@ def result_lines(result: Result) -> list[str]:
     elif result.race_bounded:
         lines.append("  no data race up to the loop bound")
     if result.hang is not None:
-        waits = ", ".join(f"{p['thread']} at `{p['instruction']}`" for p in (_place(test, w) for w in result.hang.waits))
+        places = [_place(test, w) for w in result.hang.waits]
+        waits = ", ".join(f"{p['thread']} at `{p['instruction']}`" for p in places)
         lines.append(f"  may wait for ever: {waits}")
     lines += [f"  weak poll: {p['thread']} `{p['instruction']}` may be taken out of its loop; make it strong"
               for p in (_place(test, w) for w in result.polls)]
