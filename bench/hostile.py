@@ -17,6 +17,11 @@ from pathlib import Path
 from random import Random
 from typing import Any, Final
 
+import numpy as np
+from mutation import mutate
+
+from warpproof.ptx import parse
+
 ROOT: Final = Path(__file__).parents[1]
 KERNELS: Final = ROOT / "tests" / "kernels" / "acceptance"
 LIMITS: Final = ("--timeout", "5", "--memory", "2")
@@ -166,11 +171,24 @@ def parser_case(rng: Random) -> Case:
     return Case("parser", {"kernel.ptx": ptx_text(rng).encode("utf-8", "replace")}, target="kernel.ptx", parser=True)
 
 
+def wrong(text: str, rng: Random) -> str:
+    """The kernel after some changes that leave it grammatical."""
+    numbers = np.random.default_rng(rng.randrange(1 << 32))
+    for _ in range(rng.choice((1, 2, 4))):
+        module = parse(text, "kernel.ptx")
+        text = mutate(module, module.entries()[0].name, numbers).text
+    return text
+
+
 def kernel_case(rng: Random) -> Case:
     """A hostile kernel in a sound problem; now and then a few bytes are no UTF-8."""
     files = dict(rng.choice(problems()))
-    text = files["kernel.ptx"].decode()
-    data = (mutated(text, rng, rng.choice((1, 1, 2, 3, 8))) if rng.random() < 0.75 else ptx_text(rng)).encode("utf-8", "replace")
+    text, pick = files["kernel.ptx"].decode(), rng.random()
+    if pick < 0.6:
+        text = wrong(text, rng)
+    else:
+        text = mutated(text, rng, rng.choice((1, 1, 2, 3, 8))) if pick < 0.9 else ptx_text(rng)
+    data = text.encode("utf-8", "replace")
     if rng.random() < 0.05:
         at = rng.randrange(len(data) + 1)
         data = data[:at] + bytes(rng.randrange(256) for _ in range(9)) + data[at:]
@@ -357,16 +375,17 @@ ARGUMENTS: Final = (
     "sm_99999", "--option", "-DN=4", "--option=-I/", "--option=@x", "--format", "json", "text", "xml", "--timeout", "0", "-1", "nan", "inf", "1e-9", "8", "--memory",
     "1e-9", "0.05", "2", "1e300", "--seed", "-5", "999999999999999999999999", "--sample", "1", "99999", "--save", ".", "/dev/full", "/nowhere/x", "out.json",
     "", " ", "\udcff", "é", "-", "--", "a" * 5000, "/dev/null", ".", "/", "~", "$HOME", "%s", "\n", "CUD701", "PTX001", "timeout", "/dev/zero", "nothing.py", "nothing.ptx",
+    "sandbox", "verify", "compile", "inspect", "--pid", "--policy", "--assume", "strict", "1",
     "--seed=1", "--timeout=8", "--memory=2", "--no-such", "9" * 5000, "empty.cu", "folder.py",
 )
 
 
 def arguments_case(rng: Random) -> Case:
     """A random command line, often with a sensible beginning."""
-    start: tuple[str, ...] = rng.choice(((), ("prove", "contract.py"), ("run", "contract.py"), ("replay", "saved.json"), ("explain",)))
+    start: tuple[str, ...] = rng.choice(((), ("prove", "contract.py"), ("run", "contract.py"), ("replay", "saved.json"), ("explain",), ("sandbox",), ("sandbox", "verify")))
     chosen = tuple(rng.choice(ARGUMENTS) for _ in range(rng.choice((0, 1, 2, 3, 5))))
     files = {"kernel.ptx": SCALE.encode(), "contract.py": SOUND.encode(), "saved.json": json.dumps(bundle()).encode(), "empty.cu": b""}
-    limits = LIMITS if start and start[0] != "explain" else ()
+    limits = LIMITS if start and start[0] not in ("explain", "sandbox") else ()
     return Case("arguments", files, (*start, *limits, *(a for a in chosen if "\0" not in a)))
 
 

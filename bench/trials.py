@@ -174,7 +174,21 @@ def run_forked(case: Case) -> Result:
             _child(job, made, answer.fileno(), noise.fileno())
         ended, peak = _reap(pid, began + float(LIMITS[1]))
         output, said = _read(answer), _read(noise)
-    return Result(0, time.monotonic() - began, peak, _forked_fault(case, ended, peak, output), output + said)
+    seconds = time.monotonic() - began
+    return Result(_code(output), seconds, peak, _forked_fault(case, ended, peak, output), output + said)
+
+
+def _code(output: str) -> int:
+    """The exit code that the command would have for an answer; 4 without one."""
+    try:
+        message = json.loads(output)
+    except ValueError:
+        return 4
+    if "result" in message:
+        result = message["result"]
+        shown = result["verdict"] if "verdict" in result else {True: "PROVED", False: "REFUTED"}[result["agrees"]]
+        return {"PROVED": 0, "REFUTED": 1, "INCONCLUSIVE": 3}[shown]
+    return 2 if "error" in message else 4 if message["stopped"]["reason"] == "crash" else 3
 
 
 def _job(case: Case) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,13 @@ def test_nothing_mentions_a_private_place() -> None:
             if file.suffix in (".py", ".md", ".cu", ".toml"):
                 text = file.read_text("utf-8")
                 assert not [b for b in bad if b in text], file
+
+
+def test_the_trust_page_lists_every_assumption() -> None:
+    page = (ROOT / "docs" / "trust.md").read_text("utf-8")
+    used = {name for m in MODULES for name in re.findall(r"(?:\.use|\.assume)\(\s*\"([a-z0-9-]+)\"", m.read_text("utf-8"))}
+    assert len(used) >= 9
+    assert used == {name for name in re.findall(r"^\| `([a-z0-9-]+)` \| [^|]*\|$", page, re.MULTILINE) if name != "path"}
 
 
 def test_every_example_has_a_kernel_and_a_wrong_twin() -> None:

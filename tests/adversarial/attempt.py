@@ -21,8 +21,8 @@ from warpproof.ptx import parse, resolve
 from warpproof.reference import load_launch, trace
 
 SECONDS = 60.0
-_HEAD = ".version 8.0\n.target sm_80\n.address_size 64\n"
-_REGISTERS = (".reg .pred %p<32>; .reg .b16 %h<64>; .reg .b32 %r<128>; .reg .f32 %f<128>; .reg .b64 %rd<128>;")
+HEAD = ".version 8.0\n.target sm_80\n.address_size 64\n"
+REGISTERS = (".reg .pred %p<32>; .reg .b16 %h<64>; .reg .b32 %r<128>; .reg .f32 %f<128>; .reg .b64 %rd<128>;")
 
 
 @dataclass(frozen=True)
@@ -59,9 +59,9 @@ class Family:
         if case.pre:
             manifest["preconditions"] = list(case.pre)
         formals = ", ".join(f".param .{kind} {name}" for kind, name in self.params)
-        text = (f"{_HEAD}.visible .entry k({formals})\n{case.directives}\n{{ {_REGISTERS}\n{case.memory or self.memory}\n"
+        text = (f"{HEAD}.visible .entry k({formals})\n{case.directives}\n{{ {REGISTERS}\n{case.memory or self.memory}\n"
                 f"{self.prologue}\n{case.body}\nDONE: ret;\n}}\n")
-        return verdict(text, manifest, _function(self.arguments, case.reference or self.reference))
+        return verdict(text, manifest, function(self.arguments, case.reference or self.reference))
 
 
 def verdict(text: str, manifest: Mapping[str, Any], reference: Any) -> str:
@@ -76,7 +76,7 @@ def verdict(text: str, manifest: Mapping[str, Any], reference: Any) -> str:
     return worst(p.verdict for p in judge(outcome.claims, "").values() if p is not None).value
 
 
-def _function(arguments: str, expression: str) -> Any:
+def function(arguments: str, expression: str) -> Any:
     """`def reference(arguments)` that returns the outputs given as keyword arguments of `dict`."""
     module = types.ModuleType("reference_of_case")
     vars(module)["np"] = np

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -17,6 +18,8 @@ from warpproof.algebra.constraints import DERIVED, support
 from warpproof.algebra.evaluation import Undefined, evaluate, satisfies
 from warpproof.algebra.positivity import Certificate, check, prove_le
 from warpproof.algebra.refutation import Leaf, Term
+from warpproof.algebra.transcript import transcript
+from warpproof.algebra.variables import Change, Elimination
 from warpproof.terms import Arena, BoolVector, Poly, Pred, const
 
 T256 = np.arange(256)
@@ -228,11 +231,81 @@ def trip_count() -> Goal:
     return Goal(a, t + (count - 1) * 32 - n + 1, [a.le(t - n + 1)], True)
 
 
+def _main_loop(copy: int, flat: bool) -> Goal:
+    """Copy `copy` of an unrolled main loop after its remainder loop: a whole round is left when one element is."""
+    a, threads = Arena(32), 32
+    n, i, t = a.symbol("size", "n", 1, 1 << 20), a.symbol("loop", "i", 0), lanes(np.arange(32))
+    bx, rows = a.symbol("block", "bx", 0), a.symbol("size", "rows", 1)
+    count = a.floor_div(n + threads - 1 - t, const(threads))
+    rounds = a.floor_div(n + threads - 1 - t, const(4 * threads))
+    at = t + count * threads - rounds * (4 * threads) + i * (4 * threads)
+    hyps = [a.le(bx - rows + 1), a.le(t + 3 * threads + 1 - n), a.domain(the_atom(i), at + 4 * threads - n + 1)]
+    goal = at + copy * threads - n + 1
+    return Goal(a, goal + bx * n - rows * n + n if flat else goal, hyps, copy < 4)
+
+
+def main_loop_third_copy() -> Goal:
+    return _main_loop(3, False)
+
+
+def main_loop_flat_index() -> Goal:
+    return _main_loop(2, True)
+
+
+def main_loop_fourth_copy() -> Goal:
+    return _main_loop(4, False)
+
+
+def main_loop_from_zero() -> Goal:
+    g = _main_loop(0, False)
+    n = g.arena.symbol("size", "n")
+    return Goal(g.arena, 1 - n - g.poly - g.arena.symbol("block", "bx") * n, g.hypotheses, True)
+
+
+def divisible_tiles() -> Goal:
+    """K > 8 and 8 | K give K ≥ 16."""
+    a = Arena(256)
+    n, k, bx = a.symbol("size", "N", 1), a.symbol("size", "K", 1), a.symbol("block", "bx", 0)
+    columns = a.floor_div(n, const(32))
+    hyps = [a.eq(n - columns * 32), a.eq(k - a.floor_div(k, const(8)) * 8), a.le(bx - columns + 1), a.le(9 - k)]
+    return Goal(a, lanes(T256 % 32) + 1 + const(8 + T256 // 32) * n - n * k + bx * 32, hyps, True)
+
+
+def _convolution(which: str) -> Goal:
+    """Flat output and weight indices of a convolution with symbolic sizes and padding."""
+    a = Arena(128)
+    tops = {"Co": 999, "H": 2048, "W": 2048, "R": 16, "S": 16}
+    co, h, w, r, s = (a.symbol("size", x, 1, top) for x, top in tops.items())
+    b, ph, pw = a.symbol("size", "B", 1), a.symbol("size", "ph", 0), a.symbol("size", "pw", 0)
+    bx, by, bz = (a.symbol("block", x, 0) for x in ("bx", "by", "bz"))
+    k = a.symbol("loop", "k", 0)
+    oh, ow = h + ph * 2 - r + 1, w + pw * 2 - s + 1
+    p = bx * 128 + lanes(np.arange(128))
+    hyps = [a.le(1 - r + ph), a.le(1 - s + pw), a.le(r - h - ph * 2), a.le(s - w - pw * 2), a.le(by - co + 1),
+            a.le(bz - b + 1), a.le(p - oh * ow + 1)]
+    flat, row, digit = (bz * co + by) * oh * ow + p, a.floor_div(p, ow), a.floor_div(k, s) - r * a.floor_div(k, r * s)
+    goal = {"low": -flat, "high": flat - b * co * oh * ow + 1, "row": row - oh + 1, "column": p - row * ow - ow + 1,
+            "digit": digit - r + 1, "sum": row + digit - ph - 2**31, "wide": flat - b * co * oh * ow + 2,
+            "tall": row + digit - ph - h + 1}[which]
+    return Goal(a, goal, hyps, which not in ("wide", "tall"))
+
+
+@pytest.mark.parametrize("which", ["low", "high", "row", "column", "digit", "sum", "wide", "tall"])
+def test_convolution_indices(which: str) -> None:
+    g = _convolution(which)
+    found = prove_le(g.arena, g.poly, g.hypotheses)
+    assert (found is not None) == g.provable
+    if found is not None:
+        assert check(found)
+        assert json.loads(json.dumps(transcript(found)))["cases"]
+
+
 GOALS: list[Callable[[], Goal]] = [
     row_guard, matrix_in_bounds, matrix_off_by_one, rows_in_bounds, rows_with_missing_guard, index_wraps, index_fits,
     grid_of_tiles, grid_of_tiles_last, loop_domain, loop_domain_without_entry_guard, quarter_tiles, three_digits,
     four_digits, quotients_by_sizes, remainder_by_size, unrolled_remainder, minimum, maximum_by_cases, choice,
     disequality, integer_cut, swizzle, masked_lanes, masked_by_argument, mask_too_wide, mask_or_guard, trip_count,
+    main_loop_third_copy, main_loop_flat_index, main_loop_fourth_copy, main_loop_from_zero, divisible_tiles,
 ]
 
 
@@ -290,6 +363,19 @@ def test_check_rejects_changed_certificates() -> None:
     assert not check(replace(c, interval=True))
     assert not check(replace(c, cases=(replace(case, lanes=case.lanes[1:]),)))
     assert not check(replace(c, cases=(replace(case, radices=(256,)),)))
+
+
+def test_check_rejects_unjustified_changes() -> None:
+    g = divisible_tiles()
+    c = prove_le(g.arena, g.poly, g.hypotheses)
+    assert c is not None
+    case = c.cases[0]
+    used = next(x for x in case.changes if isinstance(x, Elimination))
+    assert check(c)
+    double, same = Change(used.old, -9000, 2, const(0)), Change(used.old, used.old, 1, const(0))
+    for wrong in (replace(used, by=used.by + 1), double, same):
+        changes = tuple(wrong if x is used else x for x in case.changes)
+        assert not check(replace(c, cases=(replace(case, changes=changes),)))
 
 
 def test_a_square_is_not_assumed_and_unknown_hypotheses_are_dropped() -> None:

@@ -15,7 +15,7 @@ from warpproof.cli import main
 from warpproof.cli.explain import explanations
 from warpproof.core import Reason, Verdict
 
-CODE = re.compile(r"\b(?:PTX|ISA|SEM|SYN|EQV|REF|SMT|CRT|CLI|CUD|RUN)\d{3}\b")
+CODE = re.compile(r"\b(?:PTX|ISA|SEM|SYN|EQV|REF|SMT|CRT|CLI|CUD|RUN|BOX)\d{3}\b")
 SOURCE = Path(__file__).parents[2] / "src" / "warpproof"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from warpproof.sandbox import Call, Instruction, NATIVE, Policy, Program, Rule, Test, parse_action
+from warpproof.sandbox import NATIVE, Call, Instruction, Policy, Program, Rule, Test, parse_action
 from warpproof.sandbox.instructions import (
     ALU,
     ALU_OPERATIONS,
@@ -75,9 +75,9 @@ def observable(rng: random.Random) -> Program:
     head = [Instruction(LOAD_WORD, 0), Instruction(JMP | JUMP_TESTS["jeq"], PROBED, 1, 0),
             Instruction(RETURN_VALUE, parse_action("allow"))]
     stores = [i for m in range(4) for i in (Instruction(LOAD_WORD, 4 * rng.choice(loads)), Instruction(ST, m))]
-    fold = [Instruction(TAX), Instruction(ALU | ALU_OPERATIONS["rsh"], 12), Instruction(ALU | ALU_OPERATIONS["xor"] | X),
-            Instruction(TAX), Instruction(ALU | ALU_OPERATIONS["rsh"], 12), Instruction(ALU | ALU_OPERATIONS["xor"] | X),
-            Instruction(ALU | ALU_OPERATIONS["and"], MAX_ERRNO_BITS), Instruction(ALU | ALU_OPERATIONS["or"], ERRNO),
+    shift, mix, mask, join = (ALU | ALU_OPERATIONS[name] for name in ("rsh", "xor", "and", "or"))
+    halve = [Instruction(TAX), Instruction(shift, 12), Instruction(mix | X)]
+    fold = [*halve, *halve, Instruction(mask, MAX_ERRNO_BITS), Instruction(join, ERRNO),
             Instruction(RETURN_A)]
     return (*head, *stores, *body(rng, rng.randrange(4, 40), loads), *fold)
 

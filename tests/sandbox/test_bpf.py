@@ -203,7 +203,8 @@ def test_stacked_filters(kernel: Kernel) -> None:
     one = Call(PROBED, NATIVE)
     for first in values:
         for second in values:
-            filters = [assemble(f"ld nr\njeq #{PROBED}, next, pass\nret #{v}\npass: ret allow") for v in (first, second)]
+            text = f"ld nr\njeq #{PROBED}, next, pass\nret #{{}}\npass: ret allow"
+            filters = [assemble(text.format(v)) for v in (first, second)]
             seen = kernel.observe(filters, [one])[0]
             assert seen is not None
             assert seen.agrees(combine([second, first])), (describe(first), describe(second), seen)

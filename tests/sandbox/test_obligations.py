@@ -91,7 +91,7 @@ def test_mutants_of_shipped_filters(name: str) -> None:
     rng = random.Random(0)
     policy = shipped_policy(name)
     program = compile_policy(policy)
-    tried = rng.sample(mutants(program, rng), 80)
+    tried = rng.sample(mutants(program, rng), 75)
     counts = Counter[str]()
     for mutant in tried:
         outcome = equals_policy(mutant, policy)
@@ -105,8 +105,8 @@ def test_mutants_of_shipped_filters(name: str) -> None:
                 for args in ((0,) * 6, (2**64 - 1,) * 6, (0, 0, 4, 0x22, 0, 0), (0x3D0F00, 0, 2, 0x21, 0, 0)):
                     one = Call(number, NATIVE, args)
                     assert effective(run(mutant, one)) == effective(policy.decide(one))
-    assert counts["refuted"] + counts["proved"] == 80
-    assert counts["refuted"] > 60
+    assert counts["refuted"] + counts["proved"] == 75
+    assert counts["refuted"] > 55
 
 
 def test_a_filter_without_an_architecture_check() -> None:

@@ -163,8 +163,12 @@ class TraceValues:
                 return np.full(len(at), float(x.data))
             case "inf":
                 return np.full(len(at), np.inf * x.data)
-            case "log2e":
+            case "log2e" | "log2e32":
                 return np.full(len(at), 1 / LN2)
+            case "log2e_low":
+                return np.full(len(at), float(np.uint32(0x32A57060).view(np.float32)))
+            case "ln2":
+                return np.full(len(at), LN2)
             case "poison":
                 return np.full(len(at), np.nan)
             case "symbol":

@@ -24,11 +24,13 @@ from warpproof.algebra.normal import Normaliser
 from warpproof.algebra.positivity import Certificate, check, contradicts, prove_le
 from warpproof.algebra.scaling import Scaling
 from warpproof.algebra.signs import Sign, Signs
+from warpproof.algebra.transcript import transcript
 from warpproof.algebra.variables import Change, choose_changes
 
 __all__ = [
     "DERIVED", "FALSE", "FIRST_FIELD", "TRUE", "Certificate", "Change", "Form", "Forms", "Formula", "LaneFields",
     "Normaliser", "Scaling", "Sign", "Signs", "Undefined", "at_most", "check", "choose_changes", "conjunction",
     "contradicts", "definition", "disjunction", "distinct_lanes", "evaluate", "formula", "lane_classes", "lane_fields",
-    "monotone_trip", "negation", "pred_polys", "prove_le", "satisfies", "split_lanes", "support", "vectors",
+    "monotone_trip", "negation", "pred_polys", "prove_le", "satisfies", "split_lanes", "support", "transcript",
+    "vectors",
 ]

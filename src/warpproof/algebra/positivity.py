@@ -26,7 +26,7 @@ from warpproof.algebra.variables import Change, Elimination, choose_changes, fin
 from warpproof.core import Unsupported
 from warpproof.terms import Arena, BoolVector, IntVector, Poly, Pred
 
-DEFAULT_BUDGET: Final = 3000
+DEFAULT_BUDGET: Final = 6000
 _POINTWISE_LIMIT: Final = 64
 _FIRST_HULL: Final = -1000
 _FIRST_CHANGE: Final = -5000
@@ -109,16 +109,19 @@ def check(certificate: Certificate) -> bool:
 
 
 def _check_case(c: Certificate, case: LaneCase, lanes: IntVector) -> bool:
-    view = _View(case.style, LaneFields(lanes, case.radices))
     if case.style == "point":
         polys = _relevant(c.arena, c.goal, c.hypotheses, lanes)[0]
         if len(distinct_lanes(vectors(polys), lanes)) != 1:
             return False
-    system = _system(c.arena, c.goal, c.hypotheses, lanes, view)
-    if system is None:
-        return False
-    changed = _changed(system, case.changes)
-    return changed is not None and refutes(changed, case.tree)
+    system = system_of(c, case)
+    return system is not None and refutes(system, case.tree)
+
+
+def system_of(c: Certificate, case: LaneCase) -> System | None:
+    """The facts that the tree of this case refutes, rebuilt from the statement; None when a change is unjustified."""
+    view = _View(case.style, LaneFields(np.asarray(case.lanes, dtype=np.int64), case.radices))
+    system = _system(c.arena, c.goal, c.hypotheses, view.fields.lanes, view)
+    return None if system is None else _changed(system, case.changes)
 
 
 def _changed(system: System, changes: Iterable[Change | Elimination]) -> System | None:
@@ -337,4 +340,4 @@ def contradicts(arena: Arena, goal: Poly, formulas: Iterable[Formula], budget: i
     return changed is not None and refutes(changed, found[1])
 
 
-__all__ = ["Certificate", "LaneCase", "check", "contradicts", "prove_le"]
+__all__ = ["Certificate", "LaneCase", "check", "contradicts", "prove_le", "system_of"]

@@ -21,6 +21,7 @@ _BATCH: Final = 8
 _MAX_PRODUCTS: Final = 400
 _MAX_DEGREE: Final = 6
 _MAX_ROUNDS: Final = 12
+_LEVELS: Final = 4
 _TERMS: Final = 100  # terms of polynomials that cost one step
 
 
@@ -42,7 +43,7 @@ class Search:
         self._simplex = Simplex(steps)
         self._used: set[Label] = set()
         self._products: dict[Label, Poly] = {}
-        self._expanded = -1
+        self._expanded, self._level = -1, 0
         self._spent: set[int] = set()
         self._rounds = _MAX_ROUNDS // 3 if products == "early" else _MAX_ROUNDS
 
@@ -107,30 +108,34 @@ class Search:
 
     # ------------------------------------------------------------------ products
     def _add_products(self, model: dict[Monomial, Any]) -> bool:
-        """Put violated products into the simplex; False when there are none."""
-        self._expand_products()
-        return self._add(model, self._products.items())
+        """Put violated products into the simplex, forming more of them as needed; False when there are none."""
+        if self._expanded != len(self.system.polys):
+            self._expanded, self._level = len(self.system.polys), 0
+        while not self._add(model, self._products.items()):
+            if self._level == _LEVELS:
+                return False
+            self._level += 1
+            self._expand(self._level)
+        return True
 
-    def _expand_products(self) -> None:
-        """Products of a fact with non-negative unknowns, and pairs of facts, that share the nonlinear monomials."""
-        if self._expanded == len(self.system.polys):
-            return
-        self._expanded = len(self.system.polys)
+    def _expand(self, level: int) -> None:
+        """Products that complete a wanted monomial by non-negative unknowns; then for their monomials; then pairs."""
         polys, equal = self.system.polys, self.system.equal
         targets = {m for k, p in enumerate(polys) for m in p.terms if len(m) > 1 and self._wanted(k, m)}
         if not targets:
             return
+        if level == _LEVELS:
+            self._pairs()
+            return
         degree = min(_MAX_DEGREE, max(len(m) for m in targets) + 1)
+        if level > 1:
+            targets |= {m for p in self._products.values() for m in p.terms if len(m) > 1}
         lower = self._lower_bounds()
-        for _ in range(2):
-            fresh: set[Monomial] = set()
-            for i, p in enumerate(polys):
-                for v in self._cofactors(p, targets, degree):
-                    label = self._cofactor_label(i, v, lower, equal[i])
-                    if label is not None:
-                        fresh |= self._product(label)
-            targets = fresh - targets
-        self._pairs()
+        for i, p in enumerate(polys):
+            for v in self._cofactors(p, targets, degree):
+                label = self._cofactor_label(i, v, lower, equal[i])
+                if label is not None:
+                    self._product(label)
 
     def _wanted(self, fact: int, m: Monomial) -> bool:
         return fact == 0 or self._focus is None or not self._focus.isdisjoint(m)
@@ -165,15 +170,14 @@ class Search:
             return None
         return tuple(sorted((i, *(lower[x] for x in v)))), ()
 
-    def _product(self, label: Label) -> set[Monomial]:
+    def _product(self, label: Label) -> None:
         if label in self._products or len(self._products) >= _MAX_PRODUCTS:
-            return set()
+            return
         p = Poly({label[1]: 1})
         for i in label[0]:
             self._steps.take(1 + len(p.terms) * len(self.system.polys[i].terms) // _TERMS)
             p = p * self.system.polys[i]
         self._products[label] = p
-        return {m for m in p.terms if len(m) > 1}
 
     def _pairs(self) -> None:
         """Pairs of inequalities whose product only has nonlinear monomials that occur already."""

@@ -68,7 +68,7 @@ def _build() -> argparse.ArgumentParser:
 def _add_sandbox(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True, parser_class=_Parser)
     verify = actions.add_parser("verify", help="prove the obligations of a filter and print what it lets through",
-                                epilog="exit codes: 0 all proved, 1 something is let through or refuted, 2 input error, "
+                                epilog="exit codes: 0 all proved, 1 something refuted or let through, 2 input error, "
                                        "3 inconclusive, 4 internal error")
     subject = verify.add_mutually_exclusive_group(required=True)
     subject.add_argument("filter", nargs="?", metavar="FILTER",

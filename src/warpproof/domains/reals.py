@@ -13,6 +13,7 @@ from typing import Final, Literal, Protocol
 
 from warpproof.algebra import Scaling
 from warpproof.core import Unsupported
+from warpproof.domains import halves
 from warpproof.domains.base import Comparison, FloatMode, FloatOp, IntOp, ScalarType
 from warpproof.domains.formats import LN2_F32, LOG2E_F32, LOG2E_LOW_F32, exact_value
 from warpproof.domains.integers import Integers
@@ -77,7 +78,8 @@ class Reals:
                 if len(parts) == 1:
                     return self.real(parts[0], ty)
                 low, high = parts[0], parts[-1]
-                if ty == ScalarType("f", 32) and _is_zero(low) and isinstance(high, Float) and high.kind == "bf":
+                cleared = isinstance(low, Int) and low.poly.as_int() == 0
+                if ty == ScalarType("f", 32) and cleared and isinstance(high, Float) and high.kind == "bf":
                     return high.node  # a bf16 is the upper half of the f32 with the same value
                 raise Unsupported(f"packed value read as {ty}", "a float assembled from parts")
 
@@ -126,6 +128,9 @@ class Reals:
     # ------------------------------------------------------------------ integers
     def integer(self, op: IntOp, ty: ScalarType, *args: Value, control: int = 0) -> Value:
         """An exact integer operation; bit tricks on floats are recognised where they are exact."""
+        moved = halves.apply(self, op, ty, args, control)
+        if moved is not None:
+            return moved
         if op in ("and", "xor", "or") and any(isinstance(a, Float) for a in args):
             return self._sign_trick(op, ty, args)
         if op == "shl":
@@ -410,6 +415,8 @@ class Reals:
             d, s = ScalarType(dst.kind, dst.width // n), ScalarType(src.kind, src.width // n)
             return self.pack(dst.width, [self.convert(d, s, mode, x) for x in parts])
         if not dst.floating and not src.floating:
+            if isinstance(a, Float | Pack) and not mode.sat and not (src.signed and dst.width > src.width):
+                return self.resize(dst.width, a)
             return self.integers.convert(dst, src, a, mode.sat)
         if dst.floating and not src.floating:
             return Float(dst.kind, dst.width, self.arena.of_int(self.integers.view(a, src)))
@@ -481,11 +488,7 @@ class Reals:
             case Pack(have, parts) if width < have and width % (have // len(parts)) == 0:
                 return self.pack(width, parts[: width // (have // len(parts))])
             case _:
-                raise Unsupported("register width", f"a {value.width}-bit float or packed value used as {width} bits")
-
-
-def _is_zero(v: Value) -> bool:
-    return isinstance(v, Int) and v.poly.as_int() == 0
+                return halves.widened(width, value)
 
 
 def _power_of_two_times(x: Fraction | str, y: Fraction | str) -> bool:

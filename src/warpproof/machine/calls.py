@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from warpproof.core import Unsupported
 from warpproof.domains import ScalarType, Undef, Value
 from warpproof.machine.flow import Graph, control_flow
-from warpproof.ptx import Group, Instruction, Kernel, Parameter, Register, Symbol
+from warpproof.ptx import Address, Group, Instruction, Kernel, Parameter, Register, Symbol
 from warpproof.terms import Poly
 
 if TYPE_CHECKING:
@@ -39,17 +39,26 @@ class Calls:
         given = groups[-1].elements if callee.params and groups else ()
         if len(results) != len(callee.returns) or len(given) != len(callee.params):
             raise Unsupported(ins.opcode, "operands that do not fit the function", ins.span)
-        inside = self._memory(m.registers)
+        inside = self._without_frame(callee, self._memory(m.registers))
         for formal, actual in zip(callee.params, given, strict=True):
             self._pass(formal, actual, inside)
         left = self._run(callee, inside)
-        m.registers.update(self._memory(left))
+        for name in self._memory(m.registers):
+            del m.registers[name]
+        m.registers.update(self._without_frame(callee, self._memory(left)))
         for formal, actual in zip(callee.returns, results, strict=True):
             self._bring(formal, actual, left)
 
     def _memory(self, registers: dict[str, Any]) -> dict[str, Any]:
         """Local memory is one for the thread."""
         return {n: v for n, v in registers.items() if n.startswith("local+")}
+
+    def _without_frame(self, callee: Kernel, memory: dict[str, Any]) -> dict[str, Any]:
+        """Local memory without the function's own variables, which exist during the call only."""
+        operands = [o.base if isinstance(o, Address) else o for i in callee.code for o in i.operands]
+        named = {o.name for o in operands if isinstance(o, Symbol)}
+        frames = [(start, start + callee.variables[n].size) for n, start in callee.local_layout.items() if n in named]
+        return {n: v for n, v in memory.items() if not any(low <= int(n[6:]) < high for low, high in frames)}
 
     def _pass(self, formal: Parameter, actual: Any, inside: dict[str, Any]) -> None:
         m = self.machine

@@ -37,10 +37,14 @@ class Closer:
         self.swap = TermMap(self.arena, lambda i: None, lambda x: None, lambda p: domain if p is self.held else None)
         self.last = self._trip(proceed) - 1
         self.at_end = self.arena.substitution({self.var.id: self.last})
+        self.results: dict[Real, Real] = {}  # what a carried value's update is after the last iteration
         self._gauge(domain)
-        new: dict[str, Any] = {}
-        for name, value in m.registers.items():
-            new[name] = self._register(name, value, domain)
+        carried: dict[str, Any] = {}
+        for _ in range(2):  # a second time for values that are updates of others
+            for n, v in m.registers.items():
+                if n in self.guess.states and (n not in carried or _unclosed(carried[n])):
+                    carried[n] = self._register(n, v, domain)
+        new = {n: carried[n] if n in carried else self._register(n, v, domain) for n, v in m.registers.items()}
         m.registers = {n: v for n, v in new.items() if v is not None}
         self._cells()
 
@@ -117,6 +121,8 @@ class Closer:
         if isinstance(value, Float):
             node = self.swap.real(value.node)
             if node.free & self.states:
+                node = TermMap(self.arena, lambda i: None, self.results.get, lambda p: None).real(node)
+            if node.free & self.states:
                 return Float(value.kind, value.width, self._poison())
             return Float(value.kind, value.width, self.at_end.real(node))
         if isinstance(value, Int):
@@ -160,7 +166,10 @@ class Closer:
             node = self._fold(new, state.node, v0.node, domain)
             if node is None and new.free & self.states:
                 node = self.gauge.close(new, state.node, v0.node, self.var.id, domain)
-            return Float(value.kind, value.width, node) if node is not None else self._final(value)
+            if node is None:
+                return self._final(value)
+            self.results.setdefault(new, node)
+            return Float(value.kind, value.width, node)
         packs = isinstance(value, Pack) and isinstance(state, Pack) and isinstance(v0, Pack)
         if packs and len(value.parts) == len(state.parts) == len(v0.parts):
             each = zip(value.parts, state.parts, v0.parts, strict=True)
@@ -211,6 +220,16 @@ class Closer:
                 final = Undef(m.shared.unit * 8, "shared memory carried around a loop")
             where = self.changed[m.shared.owner[self.changed] == owner]
             m.shared.owner[where] = m.shared.intern(final)
+
+
+def _unclosed(v: Any) -> bool:
+    match v:
+        case Float(_, _, node):
+            return node.op == "poison"
+        case Pack(_, parts):
+            return any(map(_unclosed, parts))
+        case _:
+            return v is None or isinstance(v, Undef)
 
 
 def _grows(x: Real) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
-from warpproof.core import Unsupported
+from warpproof.core import InputError, Unsupported
 from warpproof.sandbox import actions
 from warpproof.sandbox.closure import Closure, Crossing, close
 from warpproof.sandbox.decisions import Disagreement
@@ -66,6 +66,9 @@ def inspect(filters: Sequence[Program], policy: Policy | None = None, layers: Co
     """
     for program in filters:
         check(program)
+    for name in permitted:
+        if name not in transitions().facts:
+            raise InputError("BOX611", f"no capability {name!r}", hint=f"one of {', '.join(transitions().facts)}")
     closure = close(filters, layers)
     allowed = tuple(permitted)
     found = [Obligation("P0", "proved")]
@@ -80,6 +83,8 @@ def inspect(filters: Sequence[Program], policy: Policy | None = None, layers: Co
     notes = list(policy.notes) if policy else []
     if kernel is not None and not installed and len(filters) == 1:
         found.append(loaded(filters[0], kernel))
+        if found[-1].status == "unknown":  # a matter of this machine's rights, not of the filter
+            notes.append(f"P9 was not checked: {found.pop().detail}")
     facts = transitions().facts
     passages = tuple(Passage(f, facts[f], f in allowed, closure.ways(f)) for f in closure.reachable)
     calls = [w.witness for p in passages for w in p.ways if w.witness] + [o.witness for o in found if o.witness]

@@ -8,7 +8,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Final, Literal
 
 from warpproof.core import Unsupported
@@ -153,7 +152,6 @@ def stacks(filters: Sequence[Program]) -> Obligation:
     return replace(made, detail="returns an action that the kernel does not know") if made.witness else made
 
 
-@cache
 def _stacking() -> Obligation:
     """Over all values with known actions of two filters: the kernel's choice passes only if both do."""
     symbolic = Symbolic.fresh()
@@ -190,7 +188,10 @@ def closed_alike(closure: Closure, permitted: Sequence[str] = ()) -> Obligation:
     for fact in closure.reachable:
         gaps = [] if fact in permitted else closure.gaps(fact)
         if gaps:
-            way, names = closure.ways(fact)[0], ", ".join(list(dict.fromkeys(g.name for g in gaps))[:5])
+            ways, names = closure.ways(fact), ", ".join(list(dict.fromkeys(g.name for g in gaps))[:5])
+            way = next((w for w in ways if w.gate == "live"), None)
+            if way is None:
+                return Obligation("P5", "unknown", f"not decided whether {fact} can be reached")
             return Obligation("P5", "refuted", f"{fact}: {way.name} gives what {names} would", way.witness)
     return Obligation("P5", "proved")
 

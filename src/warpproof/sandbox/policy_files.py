@@ -56,6 +56,8 @@ def _need(entry: Mapping[str, Any]) -> Need:
     if len(args) > 6 or any(not -(1 << 63) <= a < 1 << 64 for a in args):
         raise InputError("BOX607", "a need has up to six arguments of 64 bits")
     a, b, c, d, e, f = [x % (1 << 64) for x in args] + [0] * (6 - len(args))
+    if type(entry["call"]) not in (str, int):
+        raise InputError("BOX607", "'call' is a name or a number")
     call = Call(number_of(entry["call"]), NATIVE, (a, b, c, d, e, f))
     return Need(call, _text(entry, "why", ""), actions.parse_action(_text(entry, "gets", "allow")))
 

@@ -53,8 +53,8 @@ def oci_policy(data: Mapping[str, Any], capabilities: Collection[str] = (), name
         if not _applies(entry, capabilities):
             continue
         action = _oci_action(entry, "action", "errnoRet")
-        names = entry.get("names") or [entry.get("name")]
-        calls = _numbers(names, notes)
+        names = entry.get("names", [entry["name"]] if "name" in entry else None)
+        calls = _numbers(_texts(names, "names"), notes)
         rules += [Rule(calls, action, tests) for tests in _oci_tests(entry)] if calls and action != default else []
     _same_actions(rules)
     foreign = _foreign(data, notes)
@@ -65,30 +65,34 @@ def oci_policy(data: Mapping[str, Any], capabilities: Collection[str] = (), name
 
 def _foreign(data: Mapping[str, Any], notes: list[str]) -> int:
     """libseccomp's action for bad architectures, or ALLOW if others are listed, whose tables are not modelled."""
-    architectures = list(data.get("architectures") or [])
-    for entry in data.get("archMap") or []:
+    architectures = _texts(data.get("architectures") or [], "architectures")
+    for entry in _objects(data, "archMap"):
         if entry.get("architecture") in _NATIVE_NAMES:
-            architectures += entry.get("subArchitectures") or []
+            architectures += _texts(entry.get("subArchitectures") or [], "subArchitectures")
     others = [a for a in architectures if a not in _NATIVE_NAMES]
     if not others:
         return actions.KILL_THREAD
-    notes.append(f"calls of {', '.join(map(str, others))} have tables of their own; all are counted as let through")
+    notes.append(f"calls of {', '.join(others)} have tables of their own; all are counted as let through")
     return actions.ALLOW
 
 
 def _applies(entry: Mapping[str, Any], capabilities: Collection[str]) -> bool:
-    includes, excludes = entry.get("includes") or {}, entry.get("excludes") or {}
-    if includes.get("arches") and not set(includes["arches"]) & set(_NATIVE_NAMES):
+    sets: dict[tuple[str, str], set[str]] = {}
+    for which in ("includes", "excludes"):
+        conditions = entry.get(which) or {}
+        if not isinstance(conditions, dict):
+            raise InputError("BOX608", f"{which!r} is no object")
+        for what in ("caps", "arches"):
+            sets[which, what] = set(_texts(conditions.get(what) or [], what))
+    native, held = set(_NATIVE_NAMES), set(capabilities)
+    if sets["includes", "arches"] and not sets["includes", "arches"] & native:
         return False
-    if not set(includes.get("caps") or ()) <= set(capabilities):
-        return False
-    return not (set(excludes.get("caps") or ()) & set(capabilities)
-                or set(excludes.get("arches") or ()) & set(_NATIVE_NAMES))
+    return sets["includes", "caps"] <= held and not (sets["excludes", "caps"] & held or sets["excludes", "arches"] & native)
 
 
 def _oci_action(entry: Mapping[str, Any], key: str, number: str) -> int:
     name = entry.get(key)
-    if name not in _OCI_ACTIONS:
+    if not isinstance(name, str) or name not in _OCI_ACTIONS:
         raise InputError("BOX608", f"{key} {str(name)[:40]!r} is no seccomp action")
     action = _OCI_ACTIONS[name]
     data = entry.get(number)
@@ -108,7 +112,7 @@ def _oci_tests(entry: Mapping[str, Any]) -> list[tuple[Test, ...]]:
         second = _integer(argument.get("valueTwo", 0))
         if op == "SCMP_CMP_MASKED_EQ":
             tests.append(make_test(_integer(index), 64, "==", second, _integer(value)))
-        elif op in _OCI_OPERATORS:
+        elif isinstance(op, str) and op in _OCI_OPERATORS:
             tests.append(make_test(_integer(index), 64, _OCI_OPERATORS[op], _integer(value)))
         else:
             raise InputError("BOX608", f"unknown comparison {str(op)[:40]!r}")
@@ -134,6 +138,8 @@ def firecracker_policy(data: Mapping[str, Any], thread: str | None = None) -> Po
     if thread is None or thread not in data:
         raise InputError("BOX608", f"the file has filters for {', '.join(data)}", hint="name one: FILE::vmm")
     filter_ = data[thread]
+    if not isinstance(filter_, dict):
+        raise InputError("BOX608", f"{thread!r} is no filter")
     default = _firecracker_action(filter_.get("default_action"))
     action = _firecracker_action(filter_.get("filter_action"))
     rules = []
@@ -241,10 +247,9 @@ def _errno(text: str) -> int:
     return actions.KILL_PROCESS if text == "kill" else actions.parse_action(f"errno({text})")
 
 
-def _numbers(names: Iterable[object], notes: list[str]) -> tuple[int, ...]:
+def _numbers(texts: Sequence[str], notes: list[str]) -> tuple[int, ...]:
     """Numbers of the names; those of other architectures are noted and left out, as libseccomp does."""
     known = table()
-    texts = [str(n) for n in names]
     unknown = [n for n in texts if n not in known]
     if unknown:
         notes.append(f"no system calls of x86-64: {', '.join(unknown)}")
@@ -256,6 +261,12 @@ def _objects(entry: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
     if not isinstance(value, list) or any(not isinstance(v, dict) for v in value):
         raise InputError("BOX608", f"{key!r} is no list of objects")
     return value
+
+
+def _texts(value: object, what: str) -> list[str]:
+    if not isinstance(value, list) or any(not isinstance(v, str) for v in value):
+        raise InputError("BOX608", f"{what!r} is no list of texts")
+    return list(value)
 
 
 def _integer(value: object) -> int:

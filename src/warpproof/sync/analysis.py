@@ -11,7 +11,7 @@ from itertools import product
 from operator import or_
 from typing import Final
 
-from warpproof.core import Unsupported
+from warpproof.core import InputError, Unsupported
 from warpproof.sync.conditions import holds, may_hold, terms_of
 from warpproof.sync.events import Event, Kind, Layout, layout_of
 from warpproof.sync.execution import Execution, Search, races
@@ -154,6 +154,9 @@ def explore(test: Litmus, model: Model, repeats: int = 0, limit_s: float = LIMIT
     deadline = time.monotonic() + limit_s
     layout = layout_of(test)
     paths, bounded = thread_paths(test, layout, repeats)
+    if not model.proxies and any(v.alias_of for v in test.variables):
+        raise InputError("SYN207", f"aliases need proxies (7.5), which model {model.name} has not",
+                         hint="choose a later model")
     check_model(test.threads, [[p.events for p in per] for per in paths], model)
     return Space(test, model, layout, paths, bounded, deadline=deadline)
 
