@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from warpproof.core import InputError
+from warpproof.core import InputError, Ledger
 from warpproof.counterexample import (
     Call,
     Difference,
@@ -24,7 +24,7 @@ from warpproof.counterexample import (
     sample_call,
     sparse_launch,
 )
-from warpproof.frontends import PtxSource, load_kernel, read_source, split_kernel
+from warpproof.frontends import PtxSource, TritonLaunch, load_kernel, read_source, split_kernel
 from warpproof.judge import Report
 from warpproof.machine import Outcome, emulate
 from warpproof.proving import Task
@@ -80,9 +80,19 @@ def load(job: Job, on_stage: Progress = silent) -> Problem:
     launch, reference, path, name = _parts(job)
     on_stage(f"reading {path.name}" if path.suffix == ".ptx" else f"compiling {path.name}")
     options = (*launch.options.options, *job.options)
-    source = load_kernel(path, name, job.arch or launch.sm, options)
+    source = load_kernel(path, name, job.arch or launch.sm, options, _specialisation(launch))
     kernel = resolve(parse(source.text, source.file), source.kernel)
     return Problem(launch, reference, source, kernel, f"{path.name}::{source.kernel}")
+
+
+def _specialisation(launch: Launch) -> TritonLaunch:
+    """What a front end that specialises kernels has to know of the launch."""
+    given = launch.options
+    counts = {"num_warps": given.num_warps, "num_stages": given.num_stages, "num_ctas": given.num_ctas}
+    return TritonLaunch(
+        tuple((p.name, p.dtype, p.kind.startswith("ptr")) for p in launch.params if p.kind != "ptr_null"),
+        given.constexprs, given.divisible_by_16, {k: v for k, v in counts.items() if v is not None},
+    )
 
 
 def _parts(job: Job) -> tuple[Launch, Callable[..., Mapping[str, Any]], Path, str | None]:
@@ -108,6 +118,11 @@ def prove(job: Job, on_stage: Progress = silent) -> Report:
     task = Task(problem.kernel, problem.launch, problem.reference, source.text, source.file, source.sources, seconds,
                 job.seed)
     report = prove_task(task, on_stage)
+    ledger = Ledger()
+    if source.origin.startswith("triton"):
+        ledger.use("kernel-file-executed", "compiling the kernel ran its Python file; what was proved is the PTX it "
+                   "gave", "Triton kernels are built by Python")
+    report = replace(report, assumptions=(*report.assumptions, *(a for a, _ in ledger.items())))
     return replace(report, kernel=problem.label, time_s=time.monotonic() - began, peak_mb=_peak_mb())
 
 

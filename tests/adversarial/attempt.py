@@ -55,12 +55,13 @@ class Family:
 
     def verdict(self, case: Case) -> str:
         """The proof's verdict, or the name of the error that refuses the input."""
-        manifest: dict[str, Any] = {"kernel": "k", "dynamic_shared": "0", "preconditions": [], **self.launch, **case.launch}
+        manifest: dict[str, Any] = {
+            "kernel": "k", "dynamic_shared": "0", "preconditions": [], **self.launch, **case.launch}
         if case.pre:
             manifest["preconditions"] = list(case.pre)
         formals = ", ".join(f".param .{kind} {name}" for kind, name in self.params)
-        text = (f"{HEAD}.visible .entry k({formals})\n{case.directives}\n{{ {REGISTERS}\n{case.memory or self.memory}\n"
-                f"{self.prologue}\n{case.body}\nDONE: ret;\n}}\n")
+        text = (f"{HEAD}.visible .entry k({formals})\n{case.directives}\n{{ {REGISTERS}\n"
+                f"{case.memory or self.memory}\n{self.prologue}\n{case.body}\nDONE: ret;\n}}\n")
         return verdict(text, manifest, function(self.arguments, case.reference or self.reference))
 
 

@@ -61,6 +61,7 @@ VALUES = [
     Case("output of ones", True, "@%p1 bra DONE; mov.f32 %f1, 0f3F800000;" + OUT, "y=np.ones(n)"),
     Case("float bits as an integer", False, IN + "mov.b32 %r9, %f1; cvt.rn.f32.s32 %f1, %r9;" + OUT),
 ]
+_VANISHES = "setp.gt.s32 %p2, %r1, 100; selp.f32 %f2, 0fFF800000, %f1, %p2; ex2.approx.f32 %f3, %f2; "
 NOT_A_NUMBER = [
     Case("infinity times zero", False, IN + "mov.f32 %f2, 0f7F800000; fma.rn.f32 %f1, %f2, %f0, %f1;" + OUT),
     Case("infinity minus infinity", False,
@@ -81,6 +82,11 @@ NOT_A_NUMBER = [
     Case("square root of a negative", False, IN + "sqrt.rn.f32 %f2, %f1; mul.f32 %f1, %f2, %f2;" + OUT),
     Case("square root of a square plus one", True,
          IN + "fma.rn.f32 %f2, %f1, %f1, 0f3F800000; sqrt.rn.f32 %f1, %f2;" + OUT, "y=np.sqrt(x * x + 1)"),
+    Case("quotient by 2 to minus infinity", False, IN + _VANISHES + "rcp.rn.f32 %f4, %f3; fma.rn.f32 %f1, %f4, %f0, %f1;" + OUT),
+    Case("logarithm of 2 to minus infinity", False,
+         IN + _VANISHES + "lg2.approx.f32 %f4, %f3; fma.rn.f32 %f1, %f4, %f0, %f1;" + OUT),
+    Case("quotient by 2 to something finite", True,
+         IN + "ex2.approx.f32 %f3, %f1; rcp.rn.f32 %f4, %f3; fma.rn.f32 %f1, %f4, %f0, %f1;" + OUT),
     Case("logarithm of a negative", False, IN + "lg2.approx.f32 %f2, %f1; ex2.approx.f32 %f1, %f2;" + OUT),
 ]
 UNDEFINED = [
@@ -156,8 +162,18 @@ LAUNCHES = [
     Case("as many threads as .maxntid", True, IN + OUT, directives=".maxntid 256"),
     Case("another block than .reqntid", False, IN + OUT, directives=".reqntid 128"),
     Case("block too large for a device", False, IN + OUT, launch={"block": [2048]}),
+    Case("more shared memory than a device has", False, IN + OUT, memory=".shared .align 4 .b8 big[300000];"),
+    Case("a grid that is never launched", False, IN + OUT, launch={"grid": ["n - 10"]}, pre=("n >= 1", "n <= 5")),
     Case("a size of 8 bytes for a parameter of 4", False, IN + OUT,
          launch={"params": [*BUFFERS[:2], scalar("n", "i64")]}),
+]
+_LATE = "mov.u32 %r9, 0; "
+_ADD = "cvt.rn.f32.s32 %f2, %r9; ld.global.f32 %f1, [%rd4]; add.f32 %f1, %f1, %f2; st.global.f32 [%rd5], %f1;"
+_SMALLER = "y=x + np.minimum(np.arange(n) // 256, np.arange(n) % 256)"
+FALLS_SHORT = [
+    Case("predicated minimum", True, _LATE + "@%p1 bra DONE; min.s32 %r9, %r2, %r3;" + _ADD, _SMALLER),
+    Case("predicated minimum, false for small sizes", False,
+         _LATE + "@%p1 bra DONE; setp.ge.s32 %p2, %r1, 1000; @%p2 min.s32 %r9, %r2, %r3;" + _ADD, _SMALLER),
 ]
 STORES = [
     Case("wrong, then right", False, IN + "st.global.f32 [%rd5], %f0;" + OUT),

@@ -1,4 +1,4 @@
-"""Random integer code, with predicated instructions and branches, and its value by the symbolic run and the emulator."""
+"""Random integer code with predicated instructions and branches: its value by the symbolic run and by the emulator."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ class Writer:
     def __init__(self, rng: random.Random) -> None:
         self.rng, self.lines, self.labels = rng, [], 0
         self.registers = [f"%r{k}" for k in range(20, 26)]
-        self.lines += [f"mov.u32 {r}, {v};" for r, v in zip(self.registers, ("%r2", "%r1", "%r3", "0", "7", "%r2"), strict=True)]
+        first = ("%r2", "%r1", "%r3", "0", "7", "%r2")
+        self.lines += [f"mov.u32 {r}, {v};" for r, v in zip(self.registers, first, strict=True)]
 
     def source(self) -> str:
         """A register or a constant."""
@@ -42,7 +43,8 @@ class Writer:
         """A fresh predicate, set by a comparison."""
         self.labels += 1
         p = f"%p{self.labels % 30 + 1}"
-        self.lines.append(f"setp.{self.rng.choice(_COMPARE)}.{self.rng.choice(('s32', 'u32'))} {p}, {self.source()}, {self.source()};")
+        form = f"setp.{self.rng.choice(_COMPARE)}.{self.rng.choice(('s32', 'u32'))}"
+        self.lines.append(f"{form} {p}, {self.source()}, {self.source()};")
         return p
 
     def block(self, size: int, depth: int) -> None:
@@ -71,13 +73,16 @@ class Writer:
         rng, d, a, b = self.rng, self.rng.choice(self.registers), self.source(), self.source()
         match rng.randrange(9):
             case 0:
-                return f"{rng.choice(('shl.b32', 'shr.u32', 'shr.s32'))} {d}, {a}, {rng.choice((0, 1, 2, 5, 8, 31, 40))};"
+                op = rng.choice(("shl.b32", "shr.u32", "shr.s32"))
+                return f"{op} {d}, {a}, {rng.choice((0, 1, 2, 5, 8, 31, 40))};"
             case 1:
-                return f"{rng.choice(('div', 'rem'))}.{rng.choice(('s32', 'u32'))} {d}, {a}, {rng.choice((1, 2, 3, 7, 8, 32, 100))};"
+                op = rng.choice(("div.s32", "div.u32", "rem.s32", "rem.u32"))
+                return f"{op} {d}, {a}, {rng.choice((1, 2, 3, 7, 8, 32, 100))};"
             case 2:
                 return f"mad.lo.s32 {d}, {a}, {b}, {self.source()};"
             case 3:
-                return f"{rng.choice(('bfe.u32', 'bfe.s32'))} {d}, {a}, {rng.choice((0, 1, 4, 8))}, {rng.choice((1, 2, 4, 8))};"
+                op = rng.choice(("bfe.u32", "bfe.s32"))
+                return f"{op} {d}, {a}, {rng.choice((0, 1, 4, 8))}, {rng.choice((1, 2, 4, 8))};"
             case 4:
                 return f"{rng.choice(('not.b32', 'neg.s32', 'abs.s32'))} {d}, {a};"
             case _:
@@ -108,14 +113,16 @@ def run(seed: int) -> Iterator[tuple[str, int, int]]:
     except Unsupported:
         return
     for _ in range(6):
-        n, block = rng.choice((low, high, rng.randint(low, high))), rng.choice((0, 1, BLOCKS - 1, rng.randrange(BLOCKS)))
+        n = rng.choice((low, high, rng.randint(low, high)))
+        block = rng.choice((0, 1, BLOCKS - 1, rng.randrange(BLOCKS)))
         got = _emulated(kernel, n, block)
         values = {next(iter(p.terms))[0]: v for p, v in ((proof.symbolic.sizes["n"], n), (proof.blocks[0], block))}
         values |= {next(iter(p.terms))[0]: 0 for p in proof.blocks[1:]}
         for lane in (0, 1, 31, 32, THREADS - 1):
             try:
                 if _sound(proof, trace, values, lane):
-                    yield f"n={n} block={block} lane={lane}\n{text}", evaluate(proof.arena, poly, values, lane) % 2**32, int(got[lane])
+                    value = evaluate(proof.arena, poly, values, lane) % 2**32
+                    yield f"n={n} block={block} lane={lane}\n{text}", value, int(got[lane])
             except Undefined:
                 continue
 

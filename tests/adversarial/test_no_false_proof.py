@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from attempt import Case, Family
 from block_cases import COPIES, LOOPS, ROWS, SHUFFLES, SUM, TILES, TREES
-from elementwise_cases import ELEMENTWISE, INDICES, LAUNCHES, NOT_A_NUMBER, STORES, UNDEFINED, VALUES
+from elementwise_cases import ELEMENTWISE, FALLS_SHORT, INDICES, LAUNCHES, NOT_A_NUMBER, STORES, UNDEFINED, VALUES
 from memory_cases import (
     ALIASES,
     EMPTY,
@@ -22,7 +22,7 @@ from memory_cases import (
 )
 
 GROUPS: list[tuple[Family, list[Case]]] = [
-    (ELEMENTWISE, [*VALUES, *NOT_A_NUMBER, *UNDEFINED, *INDICES, *LAUNCHES, *STORES]),
+    (ELEMENTWISE, [*VALUES, *NOT_A_NUMBER, *UNDEFINED, *INDICES, *LAUNCHES, *STORES, *FALLS_SHORT]),
     (SUM, [*SHUFFLES, *LOOPS, *TREES]),
     (ROWS, [*TILES, *COPIES]),
     (SCRATCH, ALIASES),

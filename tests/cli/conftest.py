@@ -79,6 +79,18 @@ def case(tmp_path: Path) -> Case:
     return Case(tmp_path)
 
 
+@pytest.fixture(scope="session")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A counterexample of a wrong kernel, as `prove --save` writes it."""
+    from warpproof.cli import main
+
+    case = Case(tmp_path_factory.mktemp("saved"))
+    case.ptx = case.ptx.replace("add.f32 %f2, %f1, %f1;", "mul.f32 %f2, %f1, %f1;")
+    file = case.folder / "cex.json"
+    assert main(["prove", *case.arguments(), "--save", str(file)]) == 1
+    return file
+
+
 @pytest.fixture
 def cli(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
     """Run a command here; gives its exit code, stdout and stderr."""

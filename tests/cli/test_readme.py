@@ -1,4 +1,4 @@
-"""What the README shows is what the program prints, numbers and kinds of evidence apart; CI runs the README's commands."""
+"""What the README shows is what the program prints, numbers and kinds of evidence apart; CI runs its commands."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from warpproof.core import InputError, Unsupported
+from warpproof.core import InputError
 from warpproof.frontends import entry_names, load_kernel, read_source, select_entry, split_kernel
 
 PTX = """\
@@ -88,10 +88,10 @@ def test_files_that_cannot_be_used(tmp_path: Path) -> None:
         read_source(latin, limit=3)
 
 
-def test_python_sources_are_not_run(tmp_path: Path) -> None:
+def test_python_sources_are_not_run_without_a_launch(tmp_path: Path) -> None:
     file = tmp_path / "k.py"
     file.write_text("raise SystemExit('executed')")
-    with pytest.raises(Unsupported, match="not available yet"):
+    with pytest.raises(InputError, match="compiled for one launch"):
         load_kernel(file)
 
 

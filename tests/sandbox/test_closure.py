@@ -118,13 +118,23 @@ def test_every_single_call_added_is_found() -> None:
     """A policy that also allows one call: exactly the facts of that call's unconditional edges are reached."""
     base = shipped_policy("prove")
     known = transitions()
-    for call in itertools.islice(table().values(), 0, None, 13):
+    for call in itertools.islice(table().values(), 0, None, 17):
         edges = [e for e in known.edges if e.number == call.number]
         wider = replace(base, rules=(Rule((call.number,), ALLOW), *base.rules))
         reached = close([compile_policy(wider)]).reachable
         assert {e.gains for e in edges if not e.needs} <= set(reached), call.name
         if not edges:
             assert reached == (), call.name
+
+
+@pytest.mark.parametrize("number", [337, 400, 423, 470, 547, (1 << 30) - 1])
+def test_numbers_that_the_table_lacks(number: int) -> None:
+    program = compile_policy(Policy("w", (Rule((number,), ALLOW),), KILL, KILL, KILL))
+    closure = close([program])
+    assert closure.reachable == ("unknown",)
+    witness = closure.ways("unknown")[0].witness
+    assert witness is not None
+    assert witness.nr == number
 
 
 def test_dropping_an_edge_changes_the_closure() -> None:

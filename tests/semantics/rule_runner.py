@@ -19,6 +19,8 @@ from warpproof.domains import (
     Effect,
     Elect,
     Fence,
+    FragmentLoad,
+    FragmentStore,
     GridDependency,
     Load,
     Match,
@@ -38,7 +40,7 @@ from warpproof.ptx import syntax
 from warpproof.semantics import Bound, Slot, bind, execute
 
 LANES = 4
-SILENT = (Store, Fence, WarpSync, Carry, MatrixStore, AsyncCopy, AsyncGroup, GridDependency)
+SILENT = (Store, Fence, WarpSync, Carry, MatrixStore, AsyncCopy, AsyncGroup, FragmentStore, GridDependency)
 U32 = ScalarType("u", 32)
 
 
@@ -75,8 +77,10 @@ class Runner:
                 return dom.constant(ty, 0)
             case MatrixLoad(count=count):
                 return (word,) * count
-            case MatrixMultiply(c=c):
-                return c
+            case MatrixMultiply(c=c, d_type=ty, layouts=layouts):
+                return c if layouts is None else (word,) * (8 if ty.width == 32 else 4)
+            case FragmentLoad(registers=count):
+                return (word,) * count
             case _:
                 assert isinstance(effect, SILENT), effect
                 return None

@@ -36,7 +36,7 @@ class Small:
     extra: dict[str, Any] = field(default_factory=dict)
 
     def ptx(self) -> str:
-        scalars = [n for n in self.sizes]
+        scalars = list(self.sizes)
         formal = [f".param .u64 p_{p[0]}" for p in self.params] + [f".param .u32 p_{n}" for n in scalars]
         loads = [f"ld.param.u64 %a_{p[0]}, [p_{p[0]}]; cvta.to.global.u64 %a_{p[0]}, %a_{p[0]};" for p in self.params]
         loads += [f"ld.param.u32 %i_{n}, [p_{n}];" for n in scalars]

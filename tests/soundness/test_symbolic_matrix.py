@@ -111,3 +111,80 @@ def test_matrix_rows_must_be_aligned_and_written() -> None:
     assert "uninitialised" in WarpKernel(base + load.replace("%OFF%", "0"), {"a": "f16", "o": "f16"}).hazards()
     unordered = fill.replace("bar.sync 0;", "") + base.replace("%t", "%l") + load.replace("%OFF%", "0")
     assert "race" in WarpKernel(unordered, {"a": "f16", "o": "f16"}).hazards()
+
+
+_ORDERS = ("row", "col")
+
+
+def _wmma(shape: str, ab: str, ra: int, rb: int, orders: tuple[str, str, str, str], kinds: tuple[str, str]) -> str:
+    """Both warps load A, B and C from their part of the buffers, multiply, and store D with a stride of 32."""
+    ct, dt = kinds
+    count = {"f32": 8, "f16": 4}
+    kind = {"f32": "%f", "f16": "%r"}
+    typed = f".{ab}.{ab}" if ab != "f16" else ""
+    size = {"f32": 4, "f16": 2}
+    a, b, c, d = orders
+    return "\n".join([
+        "shr.u32 %r58, %t, 5; mov.b32 %r59, 32;",
+        "mul.wide.u32 %d0, %r58, 64; add.s64 %d1, %a, %d0; add.s64 %d2, %b, %d0;",
+        f"mul.wide.u32 %d3, %r58, {1024 * size[dt]}; add.s64 %d4, %c, %d0; add.s64 %d5, %o, %d3;",
+        f"wmma.load.a.sync.aligned.{a}.{shape}.global.{ab} {_regs(0, ra)}, [%d1], %r59;",
+        f"wmma.load.b.sync.aligned.{b}.{shape}.global.{ab} {_regs(10, rb)}, [%d2], %r59;",
+        f"wmma.load.c.sync.aligned.{c}.{shape}.global.{ct} {_regs(20, count[ct], kind[ct])}, [%d4], %r59;",
+        f"wmma.mma.sync.aligned.{a}.{b}.{shape}.{dt}{typed}.{ct} {_regs(30, count[dt], kind[dt])}, {_regs(0, ra)}, "
+        f"{_regs(10, rb)}, {_regs(20, count[ct], kind[ct])};",
+        f"wmma.store.d.sync.aligned.{d}.{shape}.global.{dt} [%d5], {_regs(30, count[dt], kind[dt])}, %r59;",
+    ])
+
+
+@pytest.mark.parametrize(("shape", "ab", "ra", "rb", "orders", "kinds"), [
+    ("m16n16k16", "bf16", 4, 4, ("row", "row", "row", "row"), ("f32", "f32")),
+    ("m8n32k16", "bf16", 2, 8, ("row", "col", "col", "row"), ("f32", "f32")),
+    ("m32n8k16", "bf16", 8, 2, ("col", "row", "row", "col"), ("f32", "f32")),
+    ("m16n16k16", "f16", 8, 8, ("col", "col", "row", "col"), ("f32", "f32")),
+    ("m8n32k16", "f16", 8, 8, ("row", "row", "col", "row"), ("f16", "f16")),
+    ("m32n8k16", "f16", 8, 8, ("row", "col", "row", "row"), ("f16", "f32")),
+])
+def test_wmma_products(shape: str, ab: str, ra: int, rb: int, orders: tuple[str, str, str, str],
+                       kinds: tuple[str, str]) -> None:
+    rows, columns, _ = (int(n) for n in shape.replace("n", " ").replace("k", " ").removeprefix("m").split())
+    kernel = WarpKernel(_wmma(shape, ab, ra, rb, orders, kinds), {"a": ab, "b": ab, "c": kinds[0], "o": kinds[1]})
+    run = kernel.agrees(2 * rows * columns, shape=2048)
+    assert any(a.name == "wmma-layout" for a, _ in run.machine.ledger.items())
+
+
+def test_wmma_agrees_with_a_product_of_arrays() -> None:
+    """The emulator's fragments are our own choice of layout: the product must still be the product."""
+    import numpy as np
+
+    from warpproof.counterexample.concrete import as_numbers, concrete_launch, sample_call
+    from warpproof.machine import emulate
+
+    kernel = WarpKernel(_wmma("m8n32k16", "bf16", 2, 8, ("row", "col", "row", "col"), ("f32", "f32")),
+                        {"a": "bf16", "b": "bf16", "c": "f32", "o": "f32"})
+    kernel.stores = 2048
+    run = kernel.run()
+    call = sample_call(run.launch, {"n": 5}, 0)
+    outcome = emulate(run.kernel, concrete_launch(call))
+    a, b, c = (as_numbers(call.values[name], dtype) for name, dtype in (("a", "bf16"), ("b", "bf16"), ("c", "f32")))
+    k = np.arange(16)
+    for warp in range(2):
+        left = np.stack([a[32 * warp + 32 * i + k] for i in range(8)])
+        right = np.stack([b[32 * warp + 32 * j + k] for j in range(32)], axis=1)
+        start = np.stack([c[16 * warp + 32 * i + np.arange(32)] for i in range(8)])
+        got = outcome.buffers["o"].array(np.float32)[1024 * warp:][:1024].reshape(32, 32)[:, :8].T
+        np.testing.assert_allclose(got, left @ right + start, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(("load", "kind"), [
+    ("add.s64 %d1, %a, 16; wmma.load.b.sync.aligned.row.m8n32k16.global.bf16 {REGS}, [%d1];", "alignment"),
+    ("wmma.load.b.sync.aligned.row.m8n32k16.global.bf16 {REGS}, [%a], %n;", "alignment"),
+    ("mul.wide.u32 %d0, %t, 64; add.s64 %d1, %a, %d0; wmma.load.b.sync.aligned.row.m8n32k16.global.bf16 {REGS}, [%d1];",
+     "divergence"),
+    ("setp.lt.u32 %p1, %l, 8; @!%p1 bra SKIP; wmma.load.b.sync.aligned.row.m8n32k16.global.bf16 {REGS}, [%a]; SKIP:",
+     "divergence"),
+])
+def test_wmma_needs_aligned_rows_and_one_address_in_a_warp(load: str, kind: str) -> None:
+    code = "mov.b32 %r0, 0;" + load.replace("{REGS}", _regs(0, 8)) + store_words(["%r0"])
+    trace = WarpKernel(code, {"a": "bf16", "o": "bf16"}).run().trace
+    assert kind in {h.kind for h in trace.hazards} | {o.kind for o in trace.obligations}

@@ -21,7 +21,8 @@ COMPILED: dict[str, dict[str, int]] = {
     "transpose-pad": {"height": 20, "width": 37}, "bias-gelu": {"rows": 2, "width": 64}, "big-constant": {"n": 100},
     "warp-mirror": {"groups": 3}, "matmul-naive": {"M": 5, "N": 9, "K": 5}, "matmul-tiled": {"M": 18, "N": 21, "K": 19},
     "rowsum-shfl": {"rows": 2, "n": 70, "pitch": 80}, "center-tree": {"rows": 1, "n": 300},
-    "rmsnorm-tree": {"rows": 1, "n": 40}, "layernorm-2pass": {"rows": 4, "n": 45}, "softmax-3pass": {"rows": 1, "n": 70},
+    "rmsnorm-tree": {"rows": 1, "n": 40}, "layernorm-2pass": {"rows": 4, "n": 45},
+    "softmax-3pass": {"rows": 1, "n": 70},
     "softmax-unshifted": {"rows": 1, "n": 40}, "cross-entropy": {"rows": 2, "classes": 33},
     "int4-dequant": {"rows": 2, "cols": 64, "group": 64, "words": 16}, "variance-onepass": {"rows": 2, "n": 40},
     "bmm-strided": {"batch": 1, "M": 3, "N": 10, "K": 6, "lda": 7, "ldb": 12}, "cumsum": {"rows": 1, "n": 50},
@@ -34,7 +35,8 @@ COMPILED: dict[str, dict[str, int]] = {
     "bias-gelu-bad": {"rows": 2, "width": 64}, "matmul-naive-bad": {"M": 5, "N": 9, "K": 5},
     "matmul-tiled-oob-bad": {"M": 18, "N": 21, "K": 19}, "matmul-tiled-uninit-bad": {"M": 18, "N": 21, "K": 19},
     "rowsum-shfl-bad": {"rows": 2, "n": 20, "pitch": 24}, "rmsnorm-tree-bad": {"rows": 1, "n": 40},
-    "layernorm-2pass-bad": {"rows": 4, "n": 45}, "warp-mirror-bad": {"groups": 3}, "center-tree-bad": {"rows": 1, "n": 40},
+    "layernorm-2pass-bad": {"rows": 4, "n": 45}, "warp-mirror-bad": {"groups": 3},
+    "center-tree-bad": {"rows": 1, "n": 40},
     "softmax-3pass-bad": {"rows": 1, "n": 70},
 }
 ROUNDED = {"half-roundtrip": 2e-2, "mma-tf32": 2e-2}

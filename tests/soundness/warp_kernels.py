@@ -55,9 +55,10 @@ ret;
     def run(self) -> Symbolic:
         return symbolic(self.ptx(), self.manifest())
 
-    def agrees(self, stores: int) -> Symbolic:
-        """Run it symbolically and compare with the emulator; it stores exactly the first `stores` elements."""
-        self.stores = stores
+    def agrees(self, stores: int, shape: int | None = None) -> Symbolic:
+        """Run it symbolically and compare with the emulator; it stores `stores` elements of outputs with `shape`, by
+        default just these."""
+        self.stores = shape or stores
         run = self.run()
         for n in self.n:
             found: Comparison = compare(run, {"n": n})

@@ -306,7 +306,7 @@ class Reference:
         first = {(a.number, b.number) for a in writes for b in writes
                  if a.place == b.place and a.thread < 0 <= b.thread}
         pairs = [(a.number, b.number) for a in writes for b in writes
-                 if a.place == b.place and 0 <= a.thread and 0 <= b.thread and a.number < b.number]
+                 if a.place == b.place and a.thread >= 0 and b.thread >= 0 and a.number < b.number]
         needed = {(a, b) for a, b in cause if events[a].kind == events[b].kind == "W"
                   and events[a].place == events[b].place}
         for choice in product((None, False, True), repeat=len(pairs)):

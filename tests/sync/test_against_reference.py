@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from reference_checker import Reference
 
 from warpproof.sync import MODELS, Litmus, find_race, load_litmus, outcomes, read_litmus
 from warpproof.sync.printing import term_text
-from warpproof.sync.program import Branch, Fence, Goto, Instruction
+from warpproof.sync.program import Atomic, Branch, Fence, Goto, Instruction, Load, ThreadRegister
 
 FILES = sorted((Path(__file__).parent / "litmus").glob("*.litmus"))
 PLACES = st.sampled_from(["cta 0,gpu 0", "cta 0,gpu 0", "cta 1,gpu 0", "cta 0,gpu 1"])
@@ -44,8 +44,8 @@ def instruction(draw: st.DrawFn, thread: int, index: int, proxies: bool) -> str:
         case "fence":
             return f"fence.{draw(st.sampled_from(['sc', 'acq_rel', 'sc']))}.{scope}"
         case "proxy":
-            return draw(st.sampled_from(["suld.weak {r}, s", "sust.weak s, 1", "ld.weak {r}, z", "st.weak z, 2"])).format(
-                r=register)
+            return draw(st.sampled_from([f"suld.weak {register}, s", "sust.weak s, 1", f"ld.weak {register}, z",
+                                         "st.weak z, 2"]))
         case "alias":
             return "fence.proxy.alias"
         case "surface":
@@ -58,13 +58,18 @@ def instruction(draw: st.DrawFn, thread: int, index: int, proxies: bool) -> str:
 @st.composite
 def litmus(draw: st.DrawFn, proxies: bool = False) -> Litmus:
     threads = draw(st.integers(2, 3))
-    budget = 6 if threads == 3 else 7
+    budget = 6
     columns = []
     for t in range(threads):
         length = draw(st.integers(1, min(4, budget - (threads - 1 - t))))
         budget -= length
         columns.append([draw(instruction(t, i, proxies)) for i in range(length)])
     init = "x=0; y=0;" + (" s @ surface aliases x; z @ generic aliases x;" if proxies else "")
+    texts = [t for c in columns for t in c]
+    # The reference guesses everything: keep what it has to guess small.
+    assume(sum(t.startswith(("atom", "red", "st", "sust")) for t in texts) <= 4)
+    assume(sum(t.startswith(("atom", "red", "ld", "suld")) for t in texts) <= 4)
+    assume(sum(w in t for t in texts for w in (" x", ", x", " s", ", s", " z", ", z") if not t.startswith("ld")) <= 3)
     head = " | ".join(f"P{t}@{draw(PLACES)}" for t in range(threads))
     rows = [" | ".join(c[i] if i < len(c) else "" for c in columns) for i in range(max(map(len, columns)))]
     registers = sorted({f"P{t}:{w.rstrip(',')}" for t, c in enumerate(columns) for text in c
@@ -89,13 +94,13 @@ QUICK = settings(deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @given(test=litmus(), version=st.sampled_from(["6.0", "7.5", "8.6"]))
-@settings(QUICK, max_examples=150)
+@settings(QUICK, max_examples=250)
 def test_random(test: Litmus, version: str) -> None:
     agree(test, version)
 
 
 @given(test=litmus(proxies=True))
-@settings(QUICK, max_examples=100)
+@settings(QUICK, max_examples=150)
 def test_random_with_proxies(test: Litmus) -> None:
     agree(test, "8.6")
 
@@ -110,8 +115,10 @@ def straight(test: Litmus) -> bool:
                         ("cluster", "warp", ".v2", "inc", "min", "max", "r7", ", 2 ", "bar.sync 0,", "f, 0", "f]")))
 
 
-@pytest.mark.parametrize("file", [f for f in FILES if straight(load_litmus(f)) and "deadlock" not in f.name],
-                         ids=lambda p: p.stem)
+STRAIGHT = [f for f in FILES if straight(load_litmus(f)) and f.stem not in ("bar-deadlock", "filter")]
+
+
+@pytest.mark.parametrize("file", STRAIGHT, ids=lambda p: p.stem)
 def test_files(file: Path) -> None:
     test = load_litmus(file)
     names = sorted({term_text(test, t) for t in _registers(test)} | {v.name for v in test.variables if not v.alias_of})
@@ -121,8 +128,6 @@ def test_files(file: Path) -> None:
 
 
 def _registers(test: Litmus) -> set[object]:
-    from warpproof.sync.program import Atomic, Load, ThreadRegister
-
     return {ThreadRegister(t, name) for t, thread in enumerate(test.threads) for i in thread.instructions
             for name in (i.operation.destinations if isinstance(i.operation, Load) else
                          (i.operation.destination,) if isinstance(i.operation, Atomic) and i.operation.destination

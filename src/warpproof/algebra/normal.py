@@ -20,7 +20,9 @@ Implied = Callable[[Pred, Pred], bool]
 """(hypothesis, claim): True when the claim follows."""
 
 _SPLITS: Final = 10
-_LOG2E: Final = {"log2e32": Fraction(0x3FB8AA3B % 2**23 + 2**23, 2**23), "log2e_low": Fraction(0x25_7060 + 2**23, 2**49)}
+_LOG2E: Final = {
+    "log2e32": Fraction(0x3FB8AA3B % 2**23 + 2**23, 2**23), "log2e_low": Fraction(0x25_7060 + 2**23, 2**49),
+}
 """The exact values of the f32 constants 0f3FB8AA3B and 0f32A57060."""
 _FEW: Final = 64
 _SHORT: Final = 8

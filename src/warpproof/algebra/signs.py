@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import IntEnum
 
-from warpproof.terms import Arena, Real
+from warpproof.terms import MINUS_INF, Arena, Real
 
 
 class Sign(IntEnum):
@@ -39,7 +39,9 @@ class Signs:
                 return Sign.UNKNOWN if low is None or low < 0 else Sign.POSITIVE if low > 0 else Sign.NONNEGATIVE
             case "symbol":
                 return self.symbols.get(x.data, Sign.UNKNOWN)
-            case "ex2" | "log2e" | "log2e32" | "log2e_low":
+            case "ex2":
+                return Sign.NONNEGATIVE if x.args[0].ext & MINUS_INF else Sign.POSITIVE
+            case "log2e" | "log2e32" | "log2e_low":
                 return Sign.POSITIVE
             case "abs":
                 return Sign.NONNEGATIVE

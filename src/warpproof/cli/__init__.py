@@ -37,6 +37,10 @@ def _run(argv: Sequence[str]) -> int:
             from warpproof.cli.explain import explain
 
             return explain(arguments.code, sys.stdout, sys.stderr)
+        case "litmus":
+            from warpproof.cli.litmus import litmus
+
+            return litmus(arguments)
         case "doctor":
             from warpproof.cli.doctor import doctor
 

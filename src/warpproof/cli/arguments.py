@@ -60,6 +60,7 @@ def _build() -> argparse.ArgumentParser:
     _add_limits(replay)
     explain = commands.add_parser("explain", help="say what an error or reason code means and what to do")
     explain.add_argument("code", nargs="?", help="such as CUD701 or unbounded-loop; without it, list all codes")
+    _add_litmus(commands.add_parser("litmus", help="evaluate litmus tests under the PTX memory model"))
     commands.add_parser("doctor", help="show versions of what is installed, and what is missing")
     _add_sandbox(commands.add_parser("sandbox", help="prove what a seccomp filter lets through"))
     return parser
@@ -89,7 +90,28 @@ def _add_sandbox(parser: argparse.ArgumentParser) -> None:
     verify.add_argument("--format", choices=("text", "json"), default="text")
     explain = actions.add_parser("explain", help="what a system call, capability, layer or shipped policy is")
     explain.add_argument("topic", nargs="?", help="without it, list all but the system calls")
+    run = actions.add_parser("run", help="do a piece of work in a confined process",
+                             epilog="exit codes: 0 done, 2 input error, 3 no answer or a layer of confinement missing")
+    run.add_argument("work", choices=("compile", "print", "solve"),
+                     help="CUDA C++ to PTX, PTX to canonical PTX, or SMT-LIB to sat, unsat or unknown")
+    run.add_argument("file", help="the input; - for standard input")
+    run.add_argument("--timeout", type=_positive, default=30.0, metavar="S", help="seconds (default 30)")
+    run.add_argument("--memory", type=_positive, default=4.0, metavar="GIB", help="address space (default 4)")
     actions.add_parser("doctor", help="what this machine lets `sandbox verify` do")
+
+
+def _add_litmus(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("paths", nargs="+", metavar="FILE|DIR", help="litmus tests; a folder means all *.litmus and *.test in it")
+    parser.add_argument("--model", default="8.6", metavar="V", help="6.0, 7.5, 7.8, 8.0 or 8.6 (default 8.6)")
+    parser.add_argument("--switch", action="append", default=[], metavar="NAME",
+                        help="change one rule: red-acquires, causality-identity, no-sc-per-location (repeatable)")
+    parser.add_argument("--outcomes", action="store_true", help="list every allowed final state")
+    parser.add_argument("--repair", action="store_true", help="find the weakest change that forbids the outcome")
+    parser.add_argument("--svg", metavar="FILE|DIR",
+                        help="draw an execution with the outcome, or else a race or endless waiting")
+    parser.add_argument("--format", choices=("text", "json"), default="text")
+    parser.add_argument("--timeout", type=_positive, default=60.0, metavar="S",
+                        help="seconds for each question about a test (default 60)")
 
 
 def _add_job(parser: argparse.ArgumentParser) -> None:

@@ -8,7 +8,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Final, TextIO
 
-_FILES: Final = ("verdicts", "cli", "kernels", "ptx", "isa", "contracts", "runs", "sandbox")
+_FILES: Final = ("verdicts", "cli", "kernels", "ptx", "isa", "contracts", "runs", "sandbox", "litmus")
 _FAMILIES: Final = {
     "PTX": "the PTX text cannot be read", "ISA": "an instruction or type is not valid PTX",
     "SEM": "an instruction form has no semantics", "SYN": "synchronisation", "EQV": "equivalence",

@@ -1,4 +1,4 @@
-"""`warpproof sandbox verify | explain | doctor`: what a seccomp filter lets through, proved for all system calls."""
+"""`warpproof sandbox verify | explain | run | doctor`: what a filter lets through, proved for all system calls."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, TextIO
 
+from warpproof.cli.confined import run_confined
 from warpproof.core import InputError, Unsupported
-from warpproof.report import to_json
+from warpproof.report import error_dict, print_lines, to_json
 from warpproof.sandbox import (
     NATIVE,
     SHIPPED,
@@ -22,6 +23,7 @@ from warpproof.sandbox import (
     Kernel,
     Policy,
     Program,
+    Unconfined,
     certificate,
     check_certificate,
     compile_policy,
@@ -49,14 +51,37 @@ def sandbox_command(arguments: argparse.Namespace) -> int:
                 return _verify(arguments)
             case "explain":
                 return explain_sandbox(arguments.topic, sys.stdout)
+            case "run":
+                return _run(arguments)
             case _:
                 return sandbox_doctor(sys.stdout)
     except InputError as error:
-        sys.stderr.write(error.render() + "\n")
+        if getattr(arguments, "format", "text") == "json":
+            sys.stdout.write(to_json(error_dict(error)) + "\n")
+        print_lines([((line, ""),) for line in error.render().splitlines()], sys.stderr)
         return 2
     except Disagreement as error:
         sys.stderr.write(f"internal error: two evaluations disagree: {error}\n")
         return 4
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    try:
+        text = sys.stdin.read() if arguments.file == "-" else Path(arguments.file).read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError("BOX600", f"{arguments.file}: {error}") from None
+    try:
+        made = run_confined(arguments.work, text, timeout_s=arguments.timeout,
+                            memory_bytes=int(arguments.memory * 2**30))
+    except Unconfined as missing:
+        sys.stderr.write(f"error[BOX613]: not run: the layer {missing.layer!r} is missing: {missing.why}\n")
+        return 3
+    if made.answer is not None:
+        sys.stdout.write(made.answer)
+        return 0
+    reason = made.error or f"error[BOX615]: {made.stopped}"
+    print_lines([((line, ""),) for line in reason.splitlines()], sys.stderr)
+    return 2 if made.error else 3
 
 
 def _verify(arguments: argparse.Namespace) -> int:
@@ -190,23 +215,31 @@ def sandbox_doctor(out: TextIO) -> int:
     out.write(f"actions of the kernel   {_file('/proc/sys/kernel/seccomp/actions_avail')}\n")
     policy = shipped_policy("solver")
     program = compile_policy(policy)
-    tried = 2
+    works = []
     with Kernel() as kernel:
-        try:
-            seen = kernel.observe([program], [policy.needs[0].call])
-            back = kernel.read_back([program]).filters == (program,)
-            tried = 0 if seen[0] is not None and seen[0].kind == "passed" and back else 2
-            out.write("trying filters          works\n")
-            out.write(f"reading filters back    {'byte for byte' if back else 'DIFFERENT BYTES'}\n")
-        except Unsupported as error:
-            out.write(f"trying filters          not possible here: {error.why}\n")
+        for title, check in (("trying filters", _try), ("reading filters back", _read_back)):
+            try:
+                works.append(check(kernel, program, policy.needs[0].call))
+                out.write(f"{title:<23} {'works' if works[-1] else 'GIVES A WRONG RESULT'}\n")
+            except Unsupported as error:
+                works.append(False)
+                out.write(f"{title:<23} not possible here: {error.why}\n")
     made = inspect([program], policy)
     faults = check_certificate(certificate([program], made.closure))
     proved = made.exit_code == 0 and not faults
     out.write(f"a shipped policy        {'proved, certificate checked' if proved else 'NOT PROVED'}\n")
     out.write(f"table of system calls   {len(table())} calls, {len(transitions().edges)} transitions\n")
     out.write(f"this process            uid {os.geteuid()}, seccomp mode {_status('Seccomp')}\n")
-    return tried if proved else 2
+    return 0 if proved and all(works) else 2
+
+
+def _try(kernel: Kernel, program: Program, call: Call) -> bool:
+    seen = kernel.observe([program], [call])[0]
+    return seen is not None and seen.kind == "passed"
+
+
+def _read_back(kernel: Kernel, program: Program, _: Call) -> bool:
+    return kernel.read_back([program]).filters == (program,)
 
 
 def _file(path: str) -> str:

@@ -63,7 +63,8 @@ def as_numbers(stored: Array, dtype: str) -> Array:
     """Stored elements as float64 (float types, exactly) or as integers."""
     if dtype == "bf16":
         return (stored.astype(np.uint32) << np.uint32(16)).view(np.float32).astype(np.float64)
-    return stored.astype(np.float64) if dtype in ("f16", "f32", "f64") else stored
+    with np.errstate(invalid="ignore"):  # signalling NaNs become quiet
+        return stored.astype(np.float64) if dtype in ("f16", "f32", "f64") else stored
 
 
 def as_stored(numbers: Array, dtype: str) -> Array:

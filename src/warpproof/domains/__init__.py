@@ -15,6 +15,8 @@ from warpproof.domains.base import (
     Fence,
     FloatMode,
     FloatOp,
+    FragmentLoad,
+    FragmentStore,
     GridDependency,
     IntOp,
     Load,
@@ -42,8 +44,8 @@ from warpproof.domains.values import Choice, Float, Int, Pack, Undef, Value
 
 __all__ = [
     "DIRECTIONS", "ActiveMask", "AsyncCopy", "AsyncGroup", "Atomic", "Barrier", "Bits", "Carry", "Choice", "Comparison",
-    "Cvta", "DirectedBits", "Domain", "Effect", "Elect", "Fence", "Float", "FloatMode", "FloatOp", "GridDependency",
-    "Int", "IntOp", "Load", "Match", "MatrixLoad", "MatrixMultiply", "MatrixStore", "Opaque", "P", "Pack", "Reals",
-    "Redux", "ScalarType", "Shuffle", "SpaceTest", "Special", "Store", "Undef", "V", "Value", "Vote", "WarpSync",
-    "exact_value",
+    "Cvta", "DirectedBits", "Domain", "Effect", "Elect", "Fence", "Float", "FloatMode", "FloatOp", "FragmentLoad",
+    "FragmentStore", "GridDependency", "Int", "IntOp", "Load", "Match", "MatrixLoad", "MatrixMultiply", "MatrixStore",
+    "Opaque", "P", "Pack", "Reals", "Redux", "ScalarType", "Shuffle", "SpaceTest", "Special", "Store", "Undef", "V",
+    "Value", "Vote", "WarpSync", "exact_value",
 ]

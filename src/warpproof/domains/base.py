@@ -241,6 +241,37 @@ class MatrixMultiply:
     b: tuple[object, ...]
     c: tuple[object, ...]
     saturate: bool = False
+    layouts: tuple[str, str] | None = None  # of `wmma.mma`: row or col of A and B, whose fragments have no known layout
+
+
+@dataclass(frozen=True, slots=True)
+class FragmentLoad:
+    """`wmma.load` of matrix `operand` (a, b or c) of an m×n×k product; the answer is the lane's `registers` registers.
+
+    `stride` counts elements of `type` between rows (between columns if `column`); None means no gaps.
+    """
+
+    operand: str
+    shape: tuple[int, int, int]
+    column: bool
+    space: str
+    type: ScalarType
+    registers: int
+    address: object
+    stride: object | None
+
+
+@dataclass(frozen=True, slots=True)
+class FragmentStore:
+    """`wmma.store.d`: the inverse of `FragmentLoad` of matrix c."""
+
+    shape: tuple[int, int, int]
+    column: bool
+    space: str
+    type: ScalarType
+    address: object
+    stride: object | None
+    values: tuple[object, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,8 +306,8 @@ class GridDependency:
 
 Effect = (
     Load | Store | Atomic | Barrier | WarpSync | Shuffle | Vote | Match | Redux | ActiveMask | Fence | Special | Cvta
-    | SpaceTest | Carry | Elect | Opaque | MatrixLoad | MatrixStore | MatrixMultiply | AsyncCopy | AsyncGroup
-    | GridDependency
+    | SpaceTest | Carry | Elect | Opaque | MatrixLoad | MatrixStore | MatrixMultiply | FragmentLoad | FragmentStore
+    | AsyncCopy | AsyncGroup | GridDependency
 )
 
 

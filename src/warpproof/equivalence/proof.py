@@ -19,6 +19,8 @@ from warpproof.safety import Infinities, RealConditions, barrier_claims, conditi
 from warpproof.solve import Facts
 from warpproof.terms import Arena, Poly, Pred, Real, const
 
+_SHARED_LIMIT: Final = 227 * 1024
+_GRID_LIMITS: Final = ((1 << 31) - 1, 65535, 65535)
 _KINDS: Final = {"f": "f", "i": "s", "u": "u", "b": "u"}
 
 
@@ -118,6 +120,14 @@ class Proof:
             raise Unsupported("launch", f"block {block} has more threads than .maxntid {limits['maxntid']} admits")
         if threads > 1024 or block[2] > 64:
             raise Unsupported("launch", f"no device admits the block {block}")
+        if self._shared_bytes() > _SHARED_LIMIT:
+            raise Unsupported("launch", f"no device has {self._shared_bytes()} bytes of shared memory for a block")
+        for extent, most in zip(self.symbolic.grid, _GRID_LIMITS, strict=True):
+            if not self.facts.implied(self.arena.true, self.arena.le(extent - most)):
+                self.outcome.ledger.use(
+                    "launch-limits", "the grid is one that a device admits (x < 2**31, y and z < 65536)",
+                    "CUDA programming guide, technical specifications by compute capability",
+                )
 
     def _shared_bytes(self) -> int:
         extra = self.arena.bounds(self.symbolic.dynamic_shared)

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from warpproof.core import InputError, Unsupported
+from warpproof.core import InputError
 from warpproof.frontends.cuda import compile_cuda
 from warpproof.frontends.source import PtxSource, read_source, select_entry
+from warpproof.frontends.triton import TritonLaunch, compile_triton
 
 _SPLIT: Final = re.compile(r"(.+?\.(?:ptx|cu|cuh|py))::(.+)", re.DOTALL)
 
@@ -21,11 +22,11 @@ def split_kernel(text: str) -> tuple[str, str | None]:
 
 
 def load_kernel(path: Path | str, kernel: str | None = None, sm: str = "sm_80",
-                options: Sequence[str] = ()) -> PtxSource:
-    """The PTX of the kernel `kernel` of a `.ptx` or `.cu` file; a `.cu` is compiled for `sm`, never run.
+                options: Sequence[str] = (), triton: TritonLaunch | None = None) -> PtxSource:
+    """The PTX of the kernel `kernel` of a `.ptx`, `.cu` or Triton file, compiled for `sm`.
 
-    Raises InputError CUD7xx for a file, name or source that cannot be used, Unsupported for a front end that is
-    not there.
+    A `.cu` is never run; a Triton file (`.py`) is executed in a child process, specialised for the launch `triton`.
+    Raises InputError CUD7xx for a file, name or source that cannot be used.
     """
     file = Path(path)
     match file.suffix.lower():
@@ -36,9 +37,10 @@ def load_kernel(path: Path | str, kernel: str | None = None, sm: str = "sm_80",
         case ".cu" | ".cuh" | ".cpp":
             return compile_cuda(file, arch=sm, kernel=kernel, options=options)
         case ".py":
-            read_source(file)
-            raise Unsupported("Python kernel source", "this front end is not available yet",
-                              hint="compile the kernel yourself and pass its .ptx")
+            if triton is None:
+                raise InputError("CUD712", f"{file.name} is a Triton kernel, which is compiled for one launch",
+                                 hint="give a launch, or compile the kernel and pass its .ptx")
+            return compile_triton(file, triton, arch=sm, kernel=kernel)
         case suffix:
             raise InputError("CUD709", f"cannot tell what {file.name!r} holds: unknown suffix {suffix!r}",
-                             hint="kernels are .ptx or .cu files")
+                             hint="kernels are .ptx, .cu or (Triton) .py files")

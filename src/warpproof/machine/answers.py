@@ -18,6 +18,8 @@ from warpproof.domains import (
     Elect,
     Fence,
     Float,
+    FragmentLoad,
+    FragmentStore,
     Int,
     Load,
     Match,
@@ -173,6 +175,10 @@ class Answers:
                 return symbolic_matrix.store_matrices(m, effect)
             case MatrixMultiply():
                 return symbolic_matrix.multiply(m, effect)
+            case FragmentLoad():
+                return symbolic_matrix.load_fragment(m, effect)
+            case FragmentStore():
+                return symbolic_matrix.store_fragment(m, effect)
             case _:
                 raise Unsupported(type(effect).__name__, "no symbolic meaning yet")
 

@@ -13,6 +13,8 @@ from warpproof.domains import (
     Bits,
     Effect,
     Elect,
+    FragmentLoad,
+    FragmentStore,
     Load,
     Match,
     MatrixLoad,
@@ -29,6 +31,7 @@ from warpproof.machine import matrix, warps
 from warpproof.machine.accesses import Accesses
 from warpproof.machine.addresses import address_array
 from warpproof.machine.batch import WARP, Batch, Lanes, Mask
+from warpproof.machine.fragments import fragment_places
 from warpproof.machine.lanestate import AT_WARP, RUN, LaneState
 from warpproof.machine.operands import step
 from warpproof.machine.ordering import Clocks
@@ -37,9 +40,10 @@ from warpproof.machine.recorder import Recorder
 from warpproof.machine.registers import RegisterFile
 from warpproof.machine.warps import Masks, Members
 
-Collective = WarpSync | Shuffle | Vote | Match | Redux | Elect | MatrixLoad | MatrixStore | MatrixMultiply
-COLLECTIVES: Final = (WarpSync, Shuffle, Vote, Match, Redux, Elect, MatrixLoad, MatrixStore, MatrixMultiply)
-_ALIGNED: Final = (MatrixLoad, MatrixStore, MatrixMultiply)
+Matrices = MatrixLoad | MatrixStore | MatrixMultiply | FragmentLoad | FragmentStore
+Collective = WarpSync | Shuffle | Vote | Match | Redux | Elect | Matrices
+_ALIGNED: Final = (MatrixLoad, MatrixStore, MatrixMultiply, FragmentLoad, FragmentStore)
+COLLECTIVES: Final = (WarpSync, Shuffle, Vote, Match, Redux, Elect, *_ALIGNED)
 _ONE: Final = np.uint32(1)
 Running = Generator[Effect, Any, None]
 
@@ -158,10 +162,10 @@ class Collectives:
             case WarpSync():
                 self._clocks.join_warps(members.lanes, members.mask)
                 return None
-            case MatrixLoad() | MatrixStore() | MatrixMultiply():
+            case MatrixLoad() | MatrixStore() | MatrixMultiply() | FragmentLoad() | FragmentStore():
                 return self._matrix(effect, members, pc)
 
-    def _matrix(self, effect: MatrixLoad | MatrixStore | MatrixMultiply, members: Members, pc: int) -> Any:
+    def _matrix(self, effect: Matrices, members: Members, pc: int) -> Any:
         lanes = members.lanes
         if (members.arrived != np.uint32(0xFFFFFFFF)).any() or (np.diff(lanes) < 0).any():
             raise Unsupported("warp matrix operation", "executed by part of a warp")
@@ -172,6 +176,8 @@ class Collectives:
                 return self._load_matrices(effect, lanes, pc)
             case MatrixStore():
                 return self._store_matrices(effect, lanes, pc)
+            case FragmentLoad() | FragmentStore():
+                return self._fragment(effect, lanes, pc)
 
     def _load_matrices(self, effect: MatrixLoad, lanes: Lanes, pc: int) -> Any:
         addresses = address_array(effect.address)
@@ -202,6 +208,33 @@ class Collectives:
                 parts = (value & np.uint32(0xFFFF)).astype(np.uint16), (value >> np.uint32(16)).astype(np.uint16)
                 self._accesses.store(Store("shared", half, (parts[0],), low[k]), lanes, pc)
                 self._accesses.store(Store("shared", half, (parts[1],), high[k]), lanes, pc)
+
+
+    def _fragment(self, effect: FragmentLoad | FragmentStore, lanes: Lanes, pc: int) -> Any:
+        places = fragment_places(effect, address_array(effect.address), self._batch.lane_id[lanes])
+        for kind, text, bad in places.faults:
+            self._recorder.event(kind, text, lanes[bad], pc)
+        size = effect.type.width // 8
+        element = ScalarType("b", 8 * size)
+        if isinstance(effect, FragmentLoad):
+            loaded = [
+                [self._accesses.load(Load(effect.space, element, 1, at), lanes, pc) for at in parts]
+                for parts in places.addresses
+            ]
+            return tuple(_packed(parts, size) for parts in loaded)
+        for value, parts in zip(effect.values, places.addresses, strict=True):
+            word = np.asarray(value)
+            for j, at in enumerate(parts):
+                part = (word >> word.dtype.type(8 * size * j)).astype(f"u{size}")
+                self._accesses.store(Store(effect.space, element, (part,), at), lanes, pc)
+        return None
+
+
+def _packed(parts: list[Any], size: int) -> Any:
+    word = parts[0].astype(np.uint32)
+    for j, part in enumerate(parts[1:], 1):
+        word = word | part.astype(np.uint32) << np.uint32(8 * size * j)
+    return word
 
 
 def _joined(effects: list[Collective]) -> Collective:

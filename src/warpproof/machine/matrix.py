@@ -15,6 +15,7 @@ import numpy.typing as npt
 from warpproof.core import Unsupported
 from warpproof.domains import MatrixMultiply, ScalarType
 from warpproof.machine.batch import WARP, Lanes, Words
+from warpproof.machine.fragments import Layout, fragment
 
 Doubles = npt.NDArray[np.float64]
 _LANE: Final = np.arange(WARP)
@@ -39,18 +40,37 @@ def matrix_columns(lanes: Lanes, addresses: npt.NDArray[np.uint64],
     return low, high
 
 
+def operand_layouts(effect: MatrixMultiply) -> tuple[Layout, Layout, Layout]:
+    """For A, B and C (as for D): by register and element, the (row, column) of every lane of a warp."""
+    m, n, k = effect.shape
+    if effect.layouts is None:
+        return (
+            a_fragment(m, k, per_register(effect.a, m * k)), b_fragment(k, n, per_register(effect.b, k * n)),
+            c_fragment(m, n, per_register(effect.c, m * n)),
+        )
+    per = 32 // max(16, 32 if effect.a_type.kind == "tf" else effect.a_type.width)
+    a, b = (word == "col" for word in effect.layouts)
+    return (
+        fragment("a", effect.shape, a, len(effect.a), per), fragment("b", effect.shape, b, len(effect.b), per),
+        fragment("c", effect.shape, False, len(effect.c), 32 // effect.c_type.width),
+    )
+
+
 def multiply(effect: MatrixMultiply) -> tuple[Words, ...]:
-    """D's registers for whole warps (PTX ISA 9.7.14.5, matrix fragments)."""
+    """D's registers for whole warps (PTX ISA 9.7.14.4 and 9.7.14.5, matrix fragments)."""
     m, n, k = effect.shape
     if effect.saturate:
         raise Unsupported("mma.satfinite", "no rule")
-    a = _assembled(effect.a, effect.a_type, a_fragment(m, k, per_register(effect.a, m * k)), (m, k))
-    b = _assembled(effect.b, effect.b_type, b_fragment(k, n, per_register(effect.b, k * n)), (k, n))
-    c_index = c_fragment(m, n, per_register(effect.c, m * n))
-    c = _assembled(effect.c, effect.c_type, c_index, (m, n))
+    a_layout, b_layout, c_layout = operand_layouts(effect)
+    a = _assembled(effect.a, effect.a_type, a_layout, (m, k))
+    b = _assembled(effect.b, effect.b_type, b_layout, (k, n))
+    c = _assembled(effect.c, effect.c_type, c_layout, (m, n))
     with np.errstate(all="ignore"):
         d = np.einsum("wik,wkj->wij", a, b) + c
-    return _scattered(d, effect.d_type, c_index, len(effect.c))
+    if effect.layouts is not None:
+        width = effect.d_type.width
+        c_layout = fragment("c", effect.shape, False, m * n * width // (32 * WARP), 32 // width)
+    return _scattered(d, effect.d_type, c_layout, len(c_layout))
 
 
 def per_register(registers: Sequence[object], elements: int) -> int:

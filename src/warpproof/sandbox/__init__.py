@@ -4,6 +4,7 @@ from warpproof.sandbox.actions import combine, describe, parse_action
 from warpproof.sandbox.assembly import assemble, disassemble
 from warpproof.sandbox.closure import Closure, Crossing, blocked_script, certificate, check_certificate, close
 from warpproof.sandbox.compiler import compile_policy
+from warpproof.sandbox.confinement import LAYERS, Unconfined, confine, isolate
 from warpproof.sandbox.decisions import Decision, Disagreement, Symbolic
 from warpproof.sandbox.inspection import Inspection, Passage, inspect, replay
 from warpproof.sandbox.instructions import Instruction, Program, decode, encode
@@ -19,11 +20,12 @@ from warpproof.sandbox.transitions import Edge, Transitions, read_transitions, t
 from warpproof.sandbox.validity import check, fault
 
 __all__ = [
-    "I386", "NATIVE", "SHIPPED", "STATEMENTS", "Call", "Closure", "Crossing", "Decision", "Disagreement", "Edge",
-    "Inspection", "Instruction", "Kernel", "Loaded", "Need", "Obligation", "Passage", "Policy", "Program", "Rule",
-    "Seen", "Symbolic", "Syscall", "Test", "Transitions", "assemble", "blocked_script", "certificate", "check",
-    "check_certificate", "close", "combine", "compile_policy", "decode", "describe", "disassemble", "encode", "fault",
-    "firecracker_policy", "inspect", "load_filter", "load_policy", "load_profile", "name_of", "number_of", "oci_policy",
-    "parse_action", "parse_test", "prove", "read_groups", "read_policy", "read_transitions", "replay", "run",
-    "same_filter", "shipped_policy", "systemd_policy", "table", "transitions",
+    "I386", "LAYERS", "NATIVE", "SHIPPED", "STATEMENTS", "Call", "Closure", "Crossing", "Decision", "Disagreement",
+    "Edge", "Inspection", "Instruction", "Kernel", "Loaded", "Need", "Obligation", "Passage", "Policy", "Program",
+    "Rule", "Seen", "Symbolic", "Syscall", "Test", "Transitions", "Unconfined", "assemble", "blocked_script",
+    "certificate", "check", "check_certificate", "close", "combine", "compile_policy", "confine", "decode", "describe",
+    "disassemble", "encode", "fault", "firecracker_policy", "inspect", "isolate", "load_filter", "load_policy",
+    "load_profile", "name_of", "number_of", "oci_policy", "parse_action", "parse_test", "prove", "read_groups",
+    "read_policy", "read_transitions", "replay", "run", "same_filter", "shipped_policy", "systemd_policy", "table",
+    "transitions",
 ]

@@ -17,7 +17,7 @@ from warpproof.sandbox.decisions import Decision, Symbolic
 from warpproof.sandbox.diagrams import TooLarge
 from warpproof.sandbox.instructions import Program, decode, encode
 from warpproof.sandbox.interpreter import Call
-from warpproof.sandbox.syscalls import I386, NATIVE, X32_BIT, last_known, name_of
+from warpproof.sandbox.syscalls import I386, NATIVE, X32_BIT, name_of, unassigned
 from warpproof.sandbox.transitions import Edge, Transitions, transitions
 from warpproof.sandbox.validity import check
 
@@ -85,8 +85,9 @@ def outside(symbolic: Symbolic, kind: str) -> Term:
         case "x32":
             return arena.both([native, wide])
         case _:
-            newer = arena.compare("bvult", arena.number(last_known()), number)
-            return arena.both([native, newer, arena.negation(wide)])
+            ranges = (arena.both([arena.compare("bvule", arena.number(first), number),
+                                  arena.compare("bvule", number, arena.number(last))]) for first, last in unassigned())
+            return arena.both([native, arena.either(ranges)])
 
 
 def _outside(filters: Sequence[Program]) -> list[Crossing]:

@@ -87,7 +87,8 @@ def _applies(entry: Mapping[str, Any], capabilities: Collection[str]) -> bool:
     native, held = set(_NATIVE_NAMES), set(capabilities)
     if sets["includes", "arches"] and not sets["includes", "arches"] & native:
         return False
-    return sets["includes", "caps"] <= held and not (sets["excludes", "caps"] & held or sets["excludes", "arches"] & native)
+    excluded = sets["excludes", "caps"] & held or sets["excludes", "arches"] & native
+    return sets["includes", "caps"] <= held and not excluded
 
 
 def _oci_action(entry: Mapping[str, Any], key: str, number: str) -> int:

@@ -6,6 +6,7 @@ import difflib
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from itertools import pairwise
 from typing import Final
 
 from warpproof.core import InputError
@@ -44,9 +45,11 @@ def by_number() -> dict[int, Syscall]:
     return {call.number: call for call in table().values()}
 
 
-def last_known() -> int:
-    """The largest number of the table."""
-    return max(by_number())
+@cache
+def unassigned() -> tuple[tuple[int, int], ...]:
+    """The ranges of numbers below the x32 bit that the table lacks, both ends included."""
+    known = [-1, *sorted(by_number()), X32_BIT]
+    return tuple((a + 1, b - 1) for a, b in pairwise(known) if b - a > 1)
 
 
 def name_of(number: int) -> str:

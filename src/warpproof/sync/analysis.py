@@ -15,7 +15,7 @@ from warpproof.core import InputError, Unsupported
 from warpproof.sync.conditions import holds, may_hold, terms_of
 from warpproof.sync.events import Event, Kind, Layout, layout_of
 from warpproof.sync.execution import Execution, Search, races
-from warpproof.sync.frame import Frame, bits, build_frame, check_model
+from warpproof.sync.frame import Frame, bits, build_frame, check_model, morally_strong
 from warpproof.sync.model import LATEST, Model
 from warpproof.sync.paths import Path, thread_paths
 from warpproof.sync.program import (
@@ -280,8 +280,20 @@ def _outcome(state: dict[Term, Value], terms: Sequence[Term]) -> Outcome:
 
 
 def find_race(test: Litmus, model: Model = LATEST, limit_s: float = LIMIT_S) -> tuple[Race | None, bool]:
-    """A data race in some allowed execution, or None; and whether the search was bounded by cut-off loops."""
-    space = explore(test, model, repeats=1, limit_s=limit_s)
+    """A data race in some allowed execution, or None; and whether the search was bounded by cut-off loops.
+
+    Turns of a waiting loop that the paths leave out can matter only if their reads may race; then one is put in.
+    """
+    deadline = time.monotonic() + limit_s
+    space = explore(test, model, limit_s=limit_s)
+    race = _search_race(space)
+    if race is None and _polls_may_race(space):
+        space = explore(test, model, repeats=1, limit_s=deadline - time.monotonic())
+        race = _search_race(space)
+    return race, space.bounded
+
+
+def _search_race(space: Space) -> Race | None:
     harmless: dict[tuple[int, ...], bool] = {}
 
     def may_race(paths: Sequence[Path]) -> bool:
@@ -292,7 +304,7 @@ def find_race(test: Litmus, model: Model = LATEST, limit_s: float = LIMIT_S) -> 
 
     one_of_each = [list({space.shape(p): p for p in per if p.stuck is None}.values()) for per in space.paths]
     if not any(may_race(paths) for paths in product(*one_of_each)):
-        return None, space.bounded
+        return None
     for paths in space.choices(TRUE):
         if not may_race(paths):
             continue
@@ -300,8 +312,17 @@ def find_race(test: Litmus, model: Model = LATEST, limit_s: float = LIMIT_S) -> 
             for a, b in races(execution):
                 frame = execution.frame
                 return Race((frame.thread[a], frame.events[a].instruction),
-                            (frame.thread[b], frame.events[b].instruction), execution), space.bounded
-    return None, space.bounded
+                            (frame.thread[b], frame.events[b].instruction), execution)
+    return None
+
+
+def _polls_may_race(space: Space) -> bool:
+    """Whether some read of a waiting loop is not morally strong with some write of another thread to its location."""
+    threads, place = space.test.threads, space.layout.location
+    writes = {(t, e) for t, per in enumerate(space.paths) for p in per for e in p.events if e.kind is Kind.WRITE}
+    polls = {(t, p.events[at]) for t, per in enumerate(space.paths) for p in per for at in p.stuck or ()}
+    return any(s != t and r.address is not None and w.address is not None and place(r.address) == place(w.address)
+               and not morally_strong(r, w, s, t, threads) for s, r in polls for t, w in writes)
 
 
 def _may_race(frame: Frame) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final, NoReturn
 
 from warpproof.core import InputError, Span
+from warpproof.sync.mnemonics import number
 from warpproof.sync.program import (
     Address,
     Comparison,
@@ -19,12 +20,13 @@ from warpproof.sync.program import (
 )
 
 _TOKEN: Final = re.compile(
-    r"\s*(?:(?P<number>-?0[xX][0-9a-fA-F]+|-?\d+)(?!\s*:)|(?P<register>P?\d+\s*:\s*%?[A-Za-z_]\w*)"
+    r"\s*(?:(?P<number>-?0[xX][0-9a-fA-F]{1,16}|-?\d{1,20})(?![\s\d]*:)|(?P<register>P?\d+\s*:\s*%?[A-Za-z_]\w*)"
     r"|(?P<name>[A-Za-z_$][\w$]*(?:\s*\+\s*\d+)?)"
-    r"|(?P<symbol>/\\|\\/|&&|\|\||==|!=|>=|<=|[=<>~!()\[\];]))")
+    r"|(?P<symbol>/\\|\\/|&&|\|\||==|!=|>=|<=|[=<>~!()\[\];]))", re.ASCII)
 _COMPARE: Final[dict[str, Callable[[int, int], bool]]] = {
     "==": operator.eq, "!=": operator.ne, ">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt,
 }
+MAX_DEPTH: Final = 60
 State = Mapping[Term, Value]
 
 
@@ -42,7 +44,7 @@ class _Reader:
             self.tokens.append((str(match.lastgroup), match[str(match.lastgroup)]))
             position = match.end()
         self.tokens = [t for t in self.tokens if t[1] != ";"]
-        self.at = 0
+        self.at = self.depth = 0
 
     def fail(self, message: str) -> NoReturn:
         raise InputError("SYN203", message, self.span, source=self.source)
@@ -71,6 +73,14 @@ class _Reader:
         return parts[0] if len(parts) == 1 else Connective("and", tuple(parts))
 
     def negation(self) -> Condition:
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            self.fail(f"the condition is nested more than {MAX_DEPTH} deep")
+        found = self._negation()
+        self.depth -= 1
+        return found
+
+    def _negation(self) -> Condition:
         if self.peek() in ("~", "not", "!"):
             self.at += 1
             return Connective("not", (self.negation(),))
@@ -98,7 +108,7 @@ class _Reader:
                 self.fail("brackets hold a location")
             return inner
         if kind == "number":
-            return int(text, 0)
+            return number(text)
         if kind == "register":
             thread, _, name = text.partition(":")
             key = thread.strip().removeprefix("P")

@@ -73,7 +73,7 @@ def inclusive(threads: Sequence[Thread], scope: Scope | None, of: int, other: in
     return scope is not None and threads[of].group(scope) == threads[other].group(scope)
 
 
-def _morally_strong(a: Event, b: Event, s: int, t: int, threads: Sequence[Thread]) -> bool:
+def morally_strong(a: Event, b: Event, s: int, t: int, threads: Sequence[Thread]) -> bool:
     """PTX 8.7: po-related, or both strong with inclusive scopes; same proxy; complete overlap if both access memory."""
     related = s == t or (a.strong and b.strong and inclusive(threads, a.scope, s, t)
                          and inclusive(threads, b.scope, t, s))
@@ -119,7 +119,7 @@ def build_frame(shapes: Sequence[tuple[Event, ...]], threads: Sequence[Thread], 
                 s, t = thread[a], thread[b]
                 same_cta[a] |= (groups[s]["cta"] == groups[t]["cta"]) << b
                 if a != b and memory_or_fence[a] and memory_or_fence[b]:
-                    moral[a] |= _morally_strong(events[a], events[b], s, t, threads) << b
+                    moral[a] |= morally_strong(events[a], events[b], s, t, threads) << b
     frame = Frame(events, thread, first, places, location, po, moral, same_address, same_location, {}, [], 0, deps, [],
                   {}, [], [], [], same_cta, plain=False)
     _classify(frame, threads, model)

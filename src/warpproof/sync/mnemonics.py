@@ -47,9 +47,9 @@ _PROXIES: Final = {"generic": GENERIC, "constant": "constant", "surface": "surfa
                    "async": "async", "alias": ALIAS, "async.global": "async", "async.shared::cta": "async",
                    "async.shared::cluster": "async"}
 _TYPE: Final = re.compile(r"[usbf](8|16|32|64)\Z")
-_NUMBER: Final = re.compile(r"-?(?:0[xX][0-9a-fA-F]+|\d+)\Z")
-_REGISTER: Final = re.compile(r"%?r[a-z]{0,2}\d+\Z|%\w+\Z")
-_SYMBOL: Final = re.compile(r"([A-Za-z_$][\w$]*)(?:\s*\+\s*(\d+))?\Z")
+_NUMBER: Final = re.compile(r"-?(?:0[xX][0-9a-fA-F]{1,16}|\d{1,20})\Z", re.ASCII)
+_REGISTER: Final = re.compile(r"%?r[a-z]{0,2}\d+\Z|%\w+\Z", re.ASCII)
+_SYMBOL: Final = re.compile(r"([A-Za-z_$][\w$]*)(?:\s*\+\s*(\d{1,9}))?\Z", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Names:
         if text.startswith("&"):
             text = text[1:].strip()
         elif _NUMBER.match(text):
-            return int(text, 0)
+            return number(text)
         symbol = _SYMBOL.match(text)
         if symbol and symbol[1] in self.symbols:
             return Address(symbol[1], int(symbol[2] or 0))
@@ -290,6 +290,12 @@ class _Reader:
             return Local(self._register(first), "mov", self._operand(second))
         first, second, third = self._count(3)
         return Local(self._register(first), base, self._operand(second), self._operand(third))
+
+
+def number(text: str) -> int:
+    """The integer, decimal or hexadecimal, as a 64-bit signed one."""
+    value = int(text, 16 if "x" in text.lower() else 10) & (1 << 64) - 1
+    return value - (1 << 64) if value >> 63 else value
 
 
 def _split(text: str) -> list[str]:

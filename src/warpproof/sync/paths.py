@@ -36,6 +36,7 @@ from warpproof.sync.program import (
 MAX_VISITS: Final = 4
 MAX_PATHS: Final = 20_000
 MAX_ROUNDS: Final = 64
+MAX_EVENTS: Final = 120
 Cost = Mapping[Address, int]
 Domain = dict[Address, dict[Value, Cost]]
 _COMPARE: Final[dict[str, Callable[[int, int], bool]]] = {
@@ -174,6 +175,8 @@ class _Explorer:
                                taint | where | state.control), value)
 
     def _read(self, state: _State, operation: Load | Atomic, element: int = 0) -> Iterator[Path]:
+        if len(state.events) > MAX_EVENTS:
+            raise Unsupported("litmus test", f"a path through {self.thread.name} has more than {MAX_EVENTS} events")
         address, where = self._address(state, operation, element)
         atomic = isinstance(operation, Atomic)
         sem = {"release": "relaxed"}.get(operation.sem, operation.sem) if atomic else operation.sem

@@ -8,7 +8,7 @@ from typing import Final, NoReturn
 
 from warpproof.core import InputError, Span
 from warpproof.sync.conditions import read_condition, read_terms
-from warpproof.sync.mnemonics import Names, read_instruction
+from warpproof.sync.mnemonics import Names, number, read_instruction
 from warpproof.sync.program import (
     TRUE,
     Address,
@@ -27,12 +27,12 @@ from warpproof.sync.program import (
 
 MAX_BYTES: Final = 1 << 20
 _HEADER: Final = re.compile(r"\s*(?:GPU_)?PTX\b[ \t]*([^\n\"{]*)", re.IGNORECASE)
-_THREAD: Final = re.compile(r"\s*P?(\d+)\s*@(.*)", re.DOTALL)
-_PLACE: Final = re.compile(r"(warp|cta|cluster|gpu)\s*(\d+)\Z")
+_THREAD: Final = re.compile(r"\s*P?(\d{1,9})\s*@(.*)", re.DOTALL | re.ASCII)
+_PLACE: Final = re.compile(r"(warp|cta|cluster|gpu)\s*(\d{1,9})\Z", re.ASCII)
 _ALIAS: Final = re.compile(r"([A-Za-z_$][\w$]*)\s*@\s*(\w+)\s+aliases\s+([A-Za-z_$][\w$]*)\Z")
 _REGISTER: Final = re.compile(r"P?(\d+)\s*:\s*%?([A-Za-z_]\w*)\s*=\s*(.+)\Z", re.DOTALL)
 _LOCATION: Final = re.compile(r"([A-Za-z_$][\w$]*)\s*(?:=\s*(.+))?\Z", re.DOTALL)
-_NUMBER: Final = re.compile(r"-?(?:0[xX][0-9a-fA-F]+|\d+)\Z")
+_NUMBER: Final = re.compile(r"-?(?:0[xX][0-9a-fA-F]{1,16}|\d{1,20})\Z", re.ASCII)
 _FINAL: Final = re.compile(r"(?:\A|\n|;)\s*(locations\s*\[|filter\b|exists\b|forall\b|~\s*exists\b|not\s+exists\b"
                            r"|final\b)")
 _PROXIES: Final = ("generic", "constant", "texture", "surface")
@@ -103,12 +103,17 @@ def read_litmus(text: str, name: str = "") -> Litmus:
 
 
 def load_litmus(path: Path) -> Litmus:
-    """The litmus test in a file; InputError SYN201 if it cannot be opened or is no text of at most 1 MiB."""
+    """The litmus test in a file; InputError SYN201..SYN204 if it cannot be read."""
+    return read_litmus(read_file(path), str(path))
+
+
+def read_file(path: Path) -> str:
+    """The text of a file; InputError SYN201 if it cannot be opened or is no UTF-8 text of at most 1 MiB."""
     try:
         data = path.read_bytes()
         if len(data) > MAX_BYTES:
             raise InputError("SYN201", f"{path} is larger than {MAX_BYTES} bytes")
-        return read_litmus(data.decode("utf-8"), str(path))
+        return data.decode("utf-8")
     except OSError as error:
         raise InputError("SYN201", f"cannot read {path}: {error.strerror}") from None
     except UnicodeDecodeError:
@@ -153,7 +158,7 @@ def _variable(file: _File, text: str, at: int) -> Variable:
 def _value(file: _File, text: str, at: int) -> Value:
     text = text.strip()
     if _NUMBER.match(text):
-        return int(text, 0)
+        return number(text)
     if text.lstrip("&").strip() in file.symbols:
         return Address(text.lstrip("&").strip())
     file.fail(f"{text!r} is no number and no declared location", at)
