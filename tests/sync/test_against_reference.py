@@ -94,7 +94,7 @@ QUICK = settings(deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @given(test=litmus(), version=st.sampled_from(["6.0", "7.5", "8.6"]))
-@settings(QUICK, max_examples=250)
+@settings(QUICK, max_examples=150)
 def test_random(test: Litmus, version: str) -> None:
     agree(test, version)
 

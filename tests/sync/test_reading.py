@@ -200,8 +200,10 @@ def test_the_mixed_proxy_notation() -> None:
     assert [check(t).validated for t in tests] == [True, False, True, True]
 
 
-@pytest.mark.parametrize("text", ["", "$$", NV.replace("as seen", ""), NV.replace("$2", "$7"), NV.replace(".surfref", ".x"),
-                                  NV.replace("d0.b0.t1", "t1")])
+@pytest.mark.parametrize("text", [
+    "", "$$", NV.replace("as seen", ""), NV.replace("$2", "$7"), NV.replace(".surfref", ".x"),
+    NV.replace("d0.b0.t1", "t1"),
+])
 def test_wrong_mixed_proxy_files(text: str) -> None:
     with pytest.raises(InputError) as error:
         read_nvlitmus(text)

@@ -101,7 +101,8 @@ def _add_sandbox(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_litmus(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("paths", nargs="+", metavar="FILE|DIR", help="litmus tests; a folder means all *.litmus and *.test in it")
+    parser.add_argument("paths", nargs="+", metavar="FILE|DIR",
+                        help="litmus tests; a folder means all *.litmus and *.test in it")
     parser.add_argument("--model", default="8.6", metavar="V", help="6.0, 7.5, 7.8, 8.0 or 8.6 (default 8.6)")
     parser.add_argument("--switch", action="append", default=[], metavar="NAME",
                         help="change one rule: red-acquires, causality-identity, no-sc-per-location (repeatable)")

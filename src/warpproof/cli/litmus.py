@@ -25,7 +25,7 @@ def litmus(arguments: argparse.Namespace) -> int:
     try:
         model = model_named(arguments.model, arguments.switch)
         files = list(_files(arguments.paths))
-        target = _svg_target(arguments.svg, len(files))
+        target = _svg_target(arguments.svg, files)
     except WarpproofError as error:
         return _fail(arguments, error, entries)
     for file in files:
@@ -67,11 +67,12 @@ def _files(paths: list[str]) -> Iterator[Path]:
             yield path
 
 
-def _svg_target(svg: str | None, count: int) -> Path | None:
+def _svg_target(svg: str | None, files: list[Path]) -> Path | None:
     if svg is None:
         return None
     target = Path(svg)
-    if count > 1 and not target.is_dir():
+    several = len(files) > 1 or any(f.suffix == ".test" for f in files)
+    if several and not target.is_dir():
         raise InputError("CLI602", f"{svg!r} is no folder", hint="with several tests --svg names an existing folder")
     return target
 

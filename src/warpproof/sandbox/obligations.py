@@ -122,7 +122,7 @@ def covers_abis(filters: Sequence[Program]) -> Obligation:
     """P2."""
     symbolic = Symbolic.fresh()
     arena, open_ = symbolic.arena, symbolic.passes(filters)
-    cases = [("a call of another architecture", "foreign"), ("an x32 call", "x32"), ("a number that the table lacks", "new")]
+    cases = [("a call of another architecture", "foreign"), ("an x32 call", "x32"), ("an unknown number", "new")]
     used = []
     for what, kind in cases:
         made = _impossible("P2", symbolic, arena.both([outside(symbolic, kind), open_]))

@@ -14,5 +14,6 @@ from warpproof.sync.waiting import Hang, find_hang, weak_polls
 __all__ = [
     "LATEST", "LIMIT_S", "MODELS", "SWITCHES", "Answer", "Edit", "Execution", "Hang", "Litmus", "Model", "Race",
     "Repair", "Result", "Scope", "apply", "check", "draw", "evaluate", "find_hang", "find_race", "find_repair",
-    "load_litmus", "load_tests", "model_named", "outcomes", "read_litmus", "read_nvlitmus", "result_dict", "result_lines", "weak_polls",
+    "load_litmus", "load_tests", "model_named", "outcomes", "read_litmus", "read_nvlitmus", "result_dict",
+    "result_lines", "weak_polls",
 ]

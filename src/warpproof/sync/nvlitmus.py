@@ -15,8 +15,8 @@ from warpproof.core import InputError, Span
 from warpproof.sync.program import Litmus
 from warpproof.sync.reading import load_litmus, read_file, read_litmus
 
-_ADDRESS: Final = re.compile(r"\s*\.(global|shared|texref|surfref)\s+(\w+)(?:\s+(physically|virtually)\s+aliases\s+(\w+))?"
-                             r"\s*;", re.ASCII)
+_ADDRESS: Final = re.compile(r"\s*\.(global|shared|texref|surfref)\s+(\w+)"
+                             r"(?:\s+(physically|virtually)\s+aliases\s+(\w+))?\s*;", re.ASCII)
 _THREAD: Final = re.compile(r"\s*d(\d{1,9})\.b(\d{1,9})\.t(\d{1,9})\s*\{([^}]*)\}", re.ASCII)
 _COMMAND: Final = re.compile(r"\s*(permit|check|assert)\s*\((.*?)\)\s*as\s+(\w+)\s*;", re.DOTALL | re.ASCII)
 _RETURNS: Final = re.compile(r"==\s*(\d{1,19})\s*\Z", re.ASCII)
@@ -53,7 +53,11 @@ def _fail(message: str, name: str) -> NoReturn:
 
 def _tests(text: str, title: str, name: str) -> list[Litmus]:
     at = 0
-    declarations, heads, columns, returned, owner = [], [], [], [], {}
+    declarations: list[str] = []
+    heads: list[str] = []
+    columns: list[list[str]] = []
+    returned: list[str] = []
+    owner: dict[str, int] = {}
     while match := _ADDRESS.match(text, at):
         kind, symbol, _, other = match.groups()
         declarations.append(f"{symbol} @ {_PROXIES[kind]} aliases {other};" if other else f"{symbol}=0;")
@@ -66,7 +70,7 @@ def _tests(text: str, title: str, name: str) -> list[Litmus]:
             value = _RETURNS.search(instruction)
             plain = instruction[: value.start()].strip() if value else instruction
             registers = _REGISTER.findall(plain.partition("[")[0])
-            owner.update({r: thread for r in registers[:1]})
+            owner.update(dict.fromkeys(registers[:1], thread))
             if value and registers:
                 returned.append(f"P{thread}:{registers[0]} == {value[1]}")
             column += [plain] if plain else []
