@@ -142,6 +142,33 @@ TILES = [
     Case("tile of the row before", False, _rows(_REVERSED + _BARRIER + _THROUGH + _BARRIER, _THROUGH + _BARRIER)),
     Case("tile written by half of the threads", False,
          _rows("setp.ge.u32 %p3, %r3, 16; @%p3 bra H;" + _THROUGH + "\nH:" + _BARRIER + _REVERSED + _BARRIER)),
+    Case("barrier at some sizes", False,
+         _rows(f"setp.lt.s32 %p3, %r1, 500; {_THROUGH} @%p3 bar.sync 0; {_REVERSED} {_BARRIER}")),
+    Case("barrier at all sizes admitted", True,
+         _rows(f"setp.lt.s32 %p3, %r1, 5000; {_THROUGH} @%p3 bar.sync 0; {_REVERSED} {_BARRIER}")),
+    Case("barrier branched around at some sizes", False,
+         _rows(f"setp.lt.s32 %p3, %r1, 500; {_THROUGH} @!%p3 bra Z; bar.sync 0;\nZ: {_REVERSED} {_BARRIER}")),
+    Case("barrier in every other iteration", False, _rows(
+        f"and.b32 %r20, %r9, 1; setp.eq.s32 %p3, %r20, 0; {_THROUGH} @%p3 bar.sync 0; {_REVERSED} {_BARRIER}")),
+    Case("barrier by a value all threads read", False, _rows(
+        f"ld.global.f32 %f9, [%rd1]; setp.gt.f32 %p3, %f9, 0f00000000; {_THROUGH} @%p3 bar.sync 0; {_REVERSED} {_BARRIER}")),
+    Case("warp barrier at some sizes", False,
+         _rows(f"setp.lt.s32 %p3, %r1, 500; {_THROUGH} @%p3 bar.warp.sync -1; {_REVERSED} {_BARRIER}")),
+    Case("row stored at some sizes", False, _rows(
+        "setp.lt.s32 %p3, %r1, 500; ld.global.f32 %f2, [%rd4]; st.shared.f32 [%r5], 0f00000000; "
+        f"@%p3 st.shared.f32 [%r5], %f2; {_BARRIER} {_REVERSED} {_BARRIER}")),
+    Case("one value stored by all", True, _rows(
+        "ld.global.f32 %f2, [%rd4]; st.shared.f32 [s], 0f3F800000; bar.sync 0; ld.shared.f32 %f3, [s]; "
+        "mul.f32 %f1, %f2, %f3; st.global.f32 [%rd5], %f1; bar.sync 0;"), _SAME),
+    Case("one value stored by all and read at once", False, _rows(
+        "ld.global.f32 %f2, [%rd4]; st.shared.f32 [s], 0f3F800000; ld.shared.f32 %f3, [s]; mul.f32 %f1, %f2, %f3; "
+        "st.global.f32 [%rd5], %f1; bar.sync 0;"), _SAME),
+    Case("different values stored by all", False, _rows(
+        "ld.global.f32 %f2, [%rd4]; st.shared.f32 [s], %f2; bar.sync 0; ld.shared.f32 %f3, [s]; "
+        "st.global.f32 [%rd5], %f3; bar.sync 0;"), "y=x[:, 31:] * np.ones((1, 32))"),
+    Case("two tiles in turn, the wrong one read", False, _rows(
+        "and.b32 %r20, %r9, 1; shl.b32 %r20, %r20, 7; add.s32 %r21, %r5, %r20; ld.global.f32 %f2, [%rd4]; "
+        f"st.shared.f32 [%r21], %f2; bar.sync 0; {_REVERSED}")),
     Case("difference of loop-carried integers of two lanes", False, "mov.u32 %r20, %r3;" + _rows(
         _STATE + "shfl.sync.bfly.b32 %r21, %r20, 1, 31, -1; sub.s32 %r22, %r20, %r21; cvt.rn.f32.s32 %f3, %r22; "
         "ld.global.f32 %f2, [%rd4]; fma.rn.f32 %f2, %f3, %f2, %f2; st.global.f32 [%rd5], %f2;"), _SAME),

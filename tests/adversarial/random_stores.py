@@ -111,7 +111,8 @@ def sample(seed: int) -> Sample:
             "add.s32 %r126, %r1, -1;\n" + "\n".join(lines) + "\nDONE: ret; }")
     grid, divisor = rng.choice(_GRIDS), rng.choice((1, 1, 1, 1, 2, 4, 8, 32))
     return Sample(text, {
-        "kernel": "k", "sizes": {"n": [32]}, "grid": [grid], "params": [buffer("y", "ptr_out", "f32", "n"), scalar("n")],
+        "kernel": "k", "sizes": {"n": [32]}, "grid": [grid],
+        "params": [buffer("y", "ptr_out", "f32", "n"), scalar("n")],
         "preconditions": [f"n >= {LOWEST}", f"n <= {HIGHEST}", f"n % {divisor} == 0"], "block": [THREADS],
         "dynamic_shared": "0"}, grid, divisor)
 

@@ -123,6 +123,7 @@ def test_contract_file(case, cli, tmp_path: Path) -> None:
     (lambda c: c.launch.update(grid=["9" * 5000]), "REF207"),
     (lambda c: c.launch.update(preconditions=["n >= m"]), "REF206"),
     (lambda c: c.launch.update(sizes={"n": [1.5]}), "REF210"),
+    (lambda c: c.launch.update(dynamic_shared="-4"), "REF211"),
     (lambda c: setattr(c, "launch_text", ""), "REF200"),
     (lambda c: setattr(c, "launch_text", "[" * 100_000), "REF200"),
     (lambda c: setattr(c, "launch_text", "{\"a\":" * 3000 + "1" + "}" * 3000), "REF"),

@@ -88,7 +88,7 @@ class Matcher:
         table = np.concatenate(columns, axis=1)[lanes]
         _, inverse = np.unique(table, axis=0, return_inverse=True)
         flat = inverse.reshape(-1)
-        return [lanes[flat == k] for k in range(int(flat.max()) + 1)]
+        return [lanes[flat == k] for k in range(int(flat.max(initial=-1)) + 1)]
 
     def _sources(self, x: Real, op: str, columns: list[IntVector]) -> None:
         if x.op == "red":

@@ -9,7 +9,7 @@ from math import prod
 from typing import Any, Final, Protocol
 
 from warpproof.algebra import Sign, Signs
-from warpproof.core import Claim, Ledger, Reason, Status, Unsupported, element_width
+from warpproof.core import Claim, InputError, Ledger, Reason, Status, Unsupported, element_width
 from warpproof.domains import Float, Int, ScalarType, Value
 from warpproof.equivalence.outputs import Output, OutputChecker
 from warpproof.machine import Access, BufferInfo, Setup, SymbolicMachine, Trace
@@ -130,10 +130,12 @@ class Proof:
                 )
 
     def _shared_bytes(self) -> int:
-        extra = self.arena.bounds(self.symbolic.dynamic_shared)
-        if self.symbolic.dynamic_shared.as_int() is None:
+        extra = self.symbolic.dynamic_shared.as_int()
+        if extra is None:
             raise Unsupported("dynamic shared memory", "its size depends on a symbol")
-        return self.kernel.shared_size + (extra[1] or 0)
+        if extra < 0:
+            raise InputError("REF211", f"the dynamic shared memory is {extra} bytes")
+        return self.kernel.shared_size + extra
 
     # ------------------------------------------------------------------ attempt
     def attempt(self, outputs: Mapping[str, ReferenceArray]) -> Outcome:

@@ -423,5 +423,6 @@ class Answers:
             if m.dom.integers.poly(count).as_int() != self.arena.lanes:
                 raise Unsupported("barrier", "a barrier of part of the CTA")
         m.trace.barriers.append(BarrierEvent(m.path.condition(), m.current))
-        m.shared.footprint.clear()
+        if not m.conditional():  # else what came before may still be going on
+            m.shared.footprint.clear()
         return None

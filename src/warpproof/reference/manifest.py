@@ -157,8 +157,10 @@ class Launch:
             )
         gx, gy, gz = (integer(e, env) for e in self.grid)
         bx, by, bz = (integer(e, env) for e in self.block)
-        return ConcreteShape((gx, gy, gz), (bx, by, bz), integer(self.dynamic_shared, env),
-                             MappingProxyType(shapes), MappingProxyType(strides))
+        shared = integer(self.dynamic_shared, env)
+        if shared < 0:
+            raise InputError("REF211", f"the dynamic shared memory is {shared} bytes at these sizes")
+        return ConcreteShape((gx, gy, gz), (bx, by, bz), shared, MappingProxyType(shapes), MappingProxyType(strides))
 
     def concrete_range(self, p: Param, sizes: Mapping[str, int]) -> tuple[int, int]:
         """The half-open range of a parameter's integer data at these sizes; its type's range when it states none."""
