@@ -186,7 +186,8 @@ def test_6_a_condition_belongs_to_its_own_lane(monkeypatch: Patch) -> None:
 
 
 # ---------------------------------------------------------------------- 7: lane-dependent atoms
-QUOTIENT = Small(f"""add.s32 %r4, %t, 1; mul.lo.s32 %r1, %r4, %i_n; div.u32 %r2, %r1, 7; shfl.sync.idx.b32 %r3, %r2, 5, 31, -1;
+QUOTIENT = Small(f"""add.s32 %r4, %t, 1; mul.lo.s32 %r1, %r4, %i_n; div.u32 %r2, %r1, 7;
+    shfl.sync.idx.b32 %r3, %r2, 5, 31, -1;
     {element('%f1', 'x', '%r3')} {put('%f1', 'y', '%t')}""", (vector("x", size="8 * n"), vector("y", "ptr_out", "32")),
                  grid=("1",), block=32)
 

@@ -149,19 +149,20 @@ def test_vector_accesses_to_shared_memory_are_aligned(offset: int, good: bool) -
     assert (verdicts(kernel, row_copies)["memory"] == "PROVED") == good
 
 
-@pytest.mark.parametrize("access", ["st.local.f32 [%d3+32], %f1;", "ld.local.f32 %f9, [%d3+28];", "st.local.f32 [%d3+-4], %f1;"])
-def test_local_memory_stays_inside(access: str) -> None:
-    head = f"mov.u64 %d3, depot; st.local.f32 [%d3], %f1; {element('%f1', 'x', '%g')} {access} {put('%f1', 'y', '%g')}"
-    ptx = Small(head, ROWS, **BLOCKS).ptx().replace(".shared .align 16", ".local .align 16 .b8 depot[32]; .shared .align 16")
-    with_depot = symbolic_or_none(ptx, Small(head, ROWS, **BLOCKS))
-    assert with_depot is None or "28" in access
-
-
-def symbolic_or_none(ptx: str, kernel: Small) -> Any:
+@pytest.mark.parametrize(("access", "good"), [
+    ("st.local.f32 [%d3+28], %f1;", True), ("ld.local.f32 %f9, [%d3+28];", True), ("st.local.f32 [%d3+32], %f1;", False),
+    ("st.local.f32 [%d3+-4], %f1;", False), ("ld.local.f32 %f9, [%d3+2];", False),
+    ("ld.local.v2.f32 {%f8, %f9}, [%d3+4];", False), ("ld.local.v2.f32 {%f8, %f9}, [%d3+28];", False),
+])
+def test_local_memory_stays_inside(access: str, good: bool) -> None:
+    kernel = Small(f"""{element('%f1', 'x', '%g')} mov.u64 %d3, depot; st.local.f32 [%d3], %f1; {access}
+        {put('%f1', 'y', '%g')}""", ROWS, **BLOCKS)
+    ptx = kernel.ptx().replace(".shared .align 16", ".local .align 16 .b8 depot[32]; .shared .align 16")
     try:
-        return symbolic(ptx, kernel.manifest())
+        ran = not symbolic(ptx, kernel.manifest()).trace.hazards
     except Unsupported:
-        return None
+        ran = False
+    assert ran == good
 
 
 @pytest.mark.parametrize("grid", ["n // 64", "(n + 63) // 64 - 1", "(n + 62) // 64"])
@@ -188,3 +189,29 @@ def test_indices_in_an_empty_range() -> None:
         return {"y": np.zeros(1)}
 
     assert verdicts(kernel, first)["memory"] != "PROVED"
+
+
+# ---------------------------------------------------------------------- asynchronous copies
+COMMIT, WAIT = "cp.async.commit_group;", "cp.async.wait_group 0;"
+SOME = "setp.ge.s32 %p1, %t, %i_n;"
+
+
+@pytest.mark.parametrize(("middle", "good"), [
+    (f"{COMMIT} {WAIT}", True), ("cp.async.wait_all;", True), (WAIT, False), (COMMIT, False), ("", False),
+    (f"{COMMIT} cp.async.wait_group 1;", False), (f"{COMMIT} {COMMIT} cp.async.wait_group 1;", True),
+    (f"{SOME} @%p1 bra S; {COMMIT} S: {WAIT}", False), (f"{SOME} @!%p1 {COMMIT} {WAIT}", False),
+    (f"{COMMIT} {SOME} @%p1 bra S; {WAIT} S:", False), (f"{COMMIT} {SOME} @!%p1 {WAIT}", False),
+    (f"setp.ge.s32 %p1, %t, 5; @%p1 bra S; {COMMIT} S: {WAIT}", False),
+    (f"setp.ge.s32 %p1, %i_n, 5; @%p1 bra S; {COMMIT} S: {WAIT}", False),
+    (f"setp.ge.s32 %p1, %i_n, 5; @%p1 bra S; {COMMIT} bra T; S: {COMMIT} T: {WAIT}", True),
+])
+def test_a_copy_is_there_when_its_thread_has_waited_for_it(middle: str, good: bool) -> None:
+    kernel = Small(f"""{word('%r1', '%t')} mul.wide.s32 %d3, %g, 4; add.s64 %d4, %a_x, %d3;
+        cp.async.ca.shared.global [%r1], [%d4], 4; {middle} bar.sync 0; sub.s32 %r2, 63, %t; {word('%r3', '%r2')}
+        ld.shared.f32 %f1, [%r3]; {put('%f1', 'y', '%g')}""", ROWS, ("b", "n"),
+                   ("b >= 1", "b <= 10000", "n >= 0", "n <= 64"), ("b",))
+
+    def reverse(x: Any, b: int, n: int) -> dict[str, Any]:
+        return {"y": x[:, ::-1]}
+
+    assert proved(kernel, reverse) == good

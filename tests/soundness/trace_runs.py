@@ -132,7 +132,8 @@ def values_of(run: Symbolic, call: Call, cta: tuple[int, ...], unknown: int = 0)
 def _one_cta(run: Symbolic, call: Call, cta: tuple[int, ...], wanted: dict[tuple[str, str], set[int]],
              stores: dict[str, dict[int, list[float]]], out: Comparison) -> None:
     values = values_of(run, call, cta)
-    unknowns = any(a.kind in ("undef", "state") for a in run.proof.arena.atoms)
+    arena = run.proof.arena
+    unknowns = any(a.kind in ("undef", "state") for a in arena.atoms) or any(r.op == "poison" for r in arena.reals)
     others = [values_of(run, call, cta, k) for k in (1, 2, -3, 5, -8)] if unknowns else []
     out.violated += [f"{o.kind} at {run.machine.where(o.instruction)}" for o in values.violated(run.trace)]
     for a in run.trace.accesses:

@@ -49,7 +49,7 @@ class TraceValues:
     """Values of one arena's terms. `atoms` gives sizes and block indices, `arrays` the inputs, `scalars` the floats.
 
     `limit` bounds every enumeration: no loop or fold may have a value in its domain from `limit` on. Loop-carried and
-    undefined integers get arbitrary values, others for another `unknown`.
+    undefined values are arbitrary, others for another `unknown` (undefined reals are NaN for `unknown` 0).
     """
 
     def __init__(self, arena: Arena, atoms: Mapping[int, int], arrays: Mapping[str, np.ndarray],
@@ -169,8 +169,8 @@ class TraceValues:
                 return np.full(len(at), float(np.uint32(0x32A57060).view(np.float32)))
             case "ln2":
                 return np.full(len(at), LN2)
-            case "poison":
-                return np.full(len(at), np.nan)
+            case "poison" | "state":  # undefined, or a recurrence that did not close: nothing is said about the value
+                return np.full(len(at), np.nan if not self.unknown else self.unknown * 1e6)
             case "symbol":
                 return np.full(len(at), self.scalars[x.data])
             case "int":
@@ -186,8 +186,6 @@ class TraceValues:
                 return self._reduction(x, at)
             case "fold":
                 return self._fold(x, at)
-            case "state":  # a recurrence that did not close: nothing is said about the value
-                return np.full(len(at), np.nan)
             case _:
                 return _function(x.op, [self.real(y, at) for y in x.args])
 

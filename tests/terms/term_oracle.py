@@ -253,7 +253,8 @@ class Maker:
         if kind < 5:
             y, g = self.real(depth - 1, exponent=exponent)
             return [(a.add(x, y), lambda e, t: f(e, t) + g(e, t)), (a.sub(x, y), lambda e, t: f(e, t) - g(e, t)),
-                    (a.mul(x, y), lambda e, t: f(e, t) * g(e, t)), (a.maximum(x, y), lambda e, t: max(f(e, t), g(e, t))),
+                    (a.mul(x, y), lambda e, t: f(e, t) * g(e, t)),
+                    (a.maximum(x, y), lambda e, t: max(f(e, t), g(e, t))),
                     (a.minimum(x, y), lambda e, t: min(f(e, t), g(e, t)))][kind]
         if kind == 5:
             (p, h), (y, g) = self.predicate(1), self.real(depth - 1, exponent=exponent)
@@ -264,7 +265,8 @@ class Maker:
         if kind == 7 and exponent:
             y, g = self.real(1, exponent=False)
             z = a.unary("floor", a.minimum(a.maximum(y, a.rational(-8)), a.rational(8)))
-            return a.mul(x, a.unary("ex2", z)), lambda e, t: f(e, t) * Fraction(2) ** math.floor(min(max(g(e, t), -8), 8))
+            return a.mul(x, a.unary("ex2", z)), (
+                lambda e, t: f(e, t) * Fraction(2) ** math.floor(min(max(g(e, t), -8), 8)))
         if kind == 8:
             return a.unary("abs", x), lambda e, t: abs(f(e, t))
         if kind == 9:
@@ -281,8 +283,9 @@ class Maker:
         r, a = self.rng, self.arena
         atom, low = self.arena.fresh("index", "k").id, r.choice([0, 1])
         k = self.variable(atom)
-        high, h = (self.variable(self.n), lambda e, t: e[self.n]) if r.random() < 0.5 else (const(r.randint(0, 4)), None)
-        top = h or (lambda e, t, v=high.as_int(): v)
+        most = r.randint(0, 4) if r.random() < 0.5 else None
+        high = self.variable(self.n) if most is None else const(most)
+        top: Meaning = lambda e, t: e[self.n] if most is None else most  # noqa: E731
         domain = a.conj((a.le(low - k), a.le(k - high + 1)))
         put = a.substitution({self.j: k})
         op = r.choice(["add", "max", "min", "mul"])

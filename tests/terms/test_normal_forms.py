@@ -79,7 +79,8 @@ def test_quotients(seed: int) -> None:
     for right, value in (
         (a.div(a.add(x, z), y), lambda e, t: (f(e, t) + h(e, t)) / g(e, t)),
         (a.div(a.mul(x, z), a.mul(y, z)), lambda e, t: f(e, t) / g(e, t)),
-        (a.div(a.add(a.mul(x, z), a.mul(y, y)), a.mul(y, z)), lambda e, t: (f(e, t) * h(e, t) + g(e, t) ** 2) / (g(e, t) * h(e, t))),
+        (a.div(a.add(a.mul(x, z), a.mul(y, y)), a.mul(y, z)),
+         lambda e, t: (f(e, t) * h(e, t) + g(e, t) ** 2) / (g(e, t) * h(e, t))),
         (a.div(x, a.add(y, z)), lambda e, t: f(e, t) / (g(e, t) + h(e, t))),
     ):
         if not normal.equal(left, right, a.true, by_structure(a)):

@@ -93,8 +93,9 @@ def wmma_mma(dom: Domain[V, P], m: Mods, a: tuple[V, ...], b: tuple[V, ...], c: 
 ]:
     """A*B + C on fragments; A and B were loaded with the layouts named here."""
     ab = m.type("atype") if "atype" in m else scalar("f16")
+    layouts = (m["alayout"], m["blayout"])
     answer: tuple[V, ...] = yield MatrixMultiply(
-        _dimensions(m), m.type("dtype"), ab, ab, m.type("ctype"), a, b, c, "satfinite" in m, (m["alayout"], m["blayout"])
+        _dimensions(m), m.type("dtype"), ab, ab, m.type("ctype"), a, b, c, "satfinite" in m, layouts
     )
     return answer
 
