@@ -97,7 +97,7 @@ def _child(pipe: Connection, subject: Subject, mutant: Mutant, seconds: float) -
         pipe.send(attempt(subject, mutant, seconds))
     except Exception as error:  # noqa: BLE001 - a crash of the prover is a result here
         pipe.send({"verdict": "CRASH", "judged": "", "what": f"{type(error).__name__}: {error}",
-                   "trace": traceback.format_exc(limit=-6)})
+                   "trace": traceback.format_exc(limit=-6).replace(f"{ROOT}/", "")})
 
 
 def isolated(subject: Subject, mutant: Mutant, seconds: float) -> dict[str, Any]:

@@ -8,8 +8,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+import numpy as np
+
 from warpproof.core import Claim, InputError, Ledger, Reason, Status, Unsupported, Verdict, worst
-from warpproof.counterexample import Refutation, Search, describe_call, describe_difference, describe_finding
+from warpproof.counterexample import MENU, Refutation, Search, describe_call, describe_difference, describe_finding
 from warpproof.equivalence import Proof
 from warpproof.judge import PropertyResult, Report, judge
 from warpproof.ptx import Kernel
@@ -18,6 +20,7 @@ from warpproof.reference import Launch, depends_on_inputs, trace
 Stage = Callable[[str], None]
 _SEARCH_SHARE: Final = 0.45
 _SANITY_RUNS: Final = 3
+_TRIES: Final = 2000
 _BOUND: Final = re.compile(r"(\w+) (>=|<=) (\d+|\d+ \*\* \d+)")
 
 
@@ -45,6 +48,7 @@ def prove(task: Task, on_stage: Stage) -> Report:
     scope = scope_of(task.launch)
     ledger = Ledger()
     claims, hints = _symbolic(task, began, on_stage, ledger)
+    claims.append(_admits_something(task.launch))
     refutation = None
     if all(c.status is Status.SHOWN for c in claims):
         on_stage("sample runs")
@@ -77,6 +81,23 @@ def _symbolic(task: Task, began: float, on_stage: Stage, ledger: Ledger) -> tupl
         return [Claim("conditions", text, Status.OPEN, reason=Reason.UNSUPPORTED, hint=str(stuck))], []
     hints = [c.data["case"] for c in outcome.claims if c.status is not Status.SHOWN and "case" in c.data]
     return outcome.claims, hints
+
+
+def _admits_something(launch: Launch) -> Claim:
+    """Preconditions that no size satisfies would make every claim true."""
+    text = "some sizes satisfy the preconditions"
+    names = list(launch.sizes)
+    rng = np.random.default_rng(0)
+    tries = [launch.example(i) for i in range(launch.examples)] + [dict.fromkeys(names, k) for k in MENU]
+    tries += [{n: int(rng.choice(MENU)) for n in names} for _ in range(_TRIES)]
+    for sizes in tries if names else [{}]:
+        try:
+            if launch.check_preconditions(sizes):
+                return Claim("conditions", text, Status.SHOWN, "sample", data={"sizes": sizes})
+        except (InputError, ArithmeticError):
+            continue
+    return Claim("conditions", text, Status.OPEN, reason=Reason.NEEDS_PRECONDITION,
+                 hint="no sample in `sizes` satisfies all preconditions, nor does any size tried")
 
 
 def _overall(properties: Mapping[str, PropertyResult | None]) -> Verdict:

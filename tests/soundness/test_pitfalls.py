@@ -14,7 +14,8 @@ from proof_cases import INSIDE, Small, claims_of, element, proved, put, vector, 
 from small_kernels import SMALL
 from trace_runs import compare, symbolic
 
-from warpproof.core import Claim, InputError, Status
+from warpproof import proving
+from warpproof.core import Claim, InputError, Status, Verdict
 from warpproof.domains import Choice
 from warpproof.equivalence import OutputChecker, Proof, matching
 from warpproof.equivalence import proof as proof_module
@@ -22,6 +23,7 @@ from warpproof.machine import SymbolicMachine
 from warpproof.machine.footprint import Footprint
 from warpproof.machine.loops import LoopSolver
 from warpproof.machine.shifts import Shifter
+from warpproof.proving import Task, prove
 from warpproof.ptx import load, resolve
 from warpproof.reference import load_launch, trace
 from warpproof.solve import covers
@@ -310,6 +312,18 @@ def test_11_preconditions_that_nothing_satisfies() -> None:
     kernel = Small(f"{INSIDE} {put('0f00000000', 'y', '%g')}", IO, preconditions=("n >= 5", "n <= 4"))
     with pytest.raises(InputError):
         claims_of(kernel, copies)
+
+
+def test_11_preconditions_that_contradict_each_other(monkeypatch: Patch) -> None:
+    """The sizes' ranges do not show it, and from a contradiction everything follows."""
+    kernel = Small(f"{element('%f1', 'x', '%g')} {put('%f1', 'y', '%g')}", IO,
+                   preconditions=("n >= 1", "n <= 1000", "n % 2 == 0", "n % 2 == 1"))
+    ready = resolve(load(kernel.ptx()), "k")
+    task = Task(ready, load_launch(kernel.manifest()), copies, kernel.ptx(), "k.ptx", {}, 10.0)
+    assert prove(task, lambda stage: None).verdict is Verdict.INCONCLUSIVE
+    shown = Claim("conditions", "", Status.SHOWN)
+    monkeypatch.setattr(proving, "_admits_something", lambda launch: shown)
+    assert prove(task, lambda stage: None).verdict is Verdict.PROVED
 
 
 # ---------------------------------------------------------------------- 12: time and wrap-around

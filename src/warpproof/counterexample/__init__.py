@@ -11,9 +11,10 @@ from warpproof.counterexample.concrete import (
     sparse_launch,
 )
 from warpproof.counterexample.describe import describe_call, describe_difference, describe_finding, restore_call
-from warpproof.counterexample.search import Refutation, Search
+from warpproof.counterexample.search import MENU, Refutation, Search
 
 __all__ = [
-    "Call", "Difference", "Refutation", "Search", "compare", "concrete_launch", "describe_call", "describe_difference",
-    "describe_finding", "expected_outputs", "restore_call", "run_call", "sample_call", "sparse_launch",
+    "MENU", "Call", "Difference", "Refutation", "Search", "compare", "concrete_launch", "describe_call",
+    "describe_difference", "describe_finding", "expected_outputs", "restore_call", "run_call", "sample_call",
+    "sparse_launch",
 ]

@@ -6,6 +6,7 @@ need x finite, which the reals domain demands where the operation is executed.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from fractions import Fraction
 from typing import Any, Final
 
@@ -274,9 +275,9 @@ class RealArena(PredicateArena):
         """The source lanes of a `gather` node."""
         return np.frombuffer(node.data, np.int64)
 
+    @abstractmethod
     def permute(self, x: Real, lanes: IntVector, *, lazy: bool = False) -> Real:
         """The node whose lane t is lane lanes[t] of x (see the mapping module)."""
-        raise NotImplementedError
 
     def _near(self, x: Real) -> Real:
         """x with a lane permutation of a term without folds carried out: only a reduction keeps it as a node."""
@@ -372,6 +373,6 @@ class RealArena(PredicateArena):
         return x if (a, b, q) == (*x.args, x.pred) else self.sel(q, a, b)
 
     # ------------------------------------------------------------------ folds
+    @abstractmethod
     def fold(self, op: str, atom: int, domain: Pred, body: Real) -> Real:
         """op over the values of `atom` in `domain` of `body`; the bound variable is renamed canonically."""
-        raise NotImplementedError
