@@ -76,9 +76,10 @@ def _symbolic(task: Task, began: float, on_stage: Stage, ledger: Ledger) -> tupl
         for assumption, places in outcome.ledger.items():
             for place in places or ("",):
                 ledger.use(assumption.name, assumption.text, assumption.source, place)
-    except Unsupported as stuck:
+    except (Unsupported, RecursionError) as stuck:
         text = "the kernel and its reference can be analysed for all sizes"
-        return [Claim("conditions", text, Status.OPEN, reason=Reason.UNSUPPORTED, hint=str(stuck))], []
+        why = str(stuck) if isinstance(stuck, Unsupported) else "its terms are nested too deeply"
+        return [Claim("conditions", text, Status.OPEN, reason=Reason.UNSUPPORTED, hint=why)], []
     hints = [c.data["case"] for c in outcome.claims if c.status is not Status.SHOWN and "case" in c.data]
     return outcome.claims, hints
 

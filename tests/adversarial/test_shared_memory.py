@@ -6,7 +6,7 @@ import pytest
 from random_sharing import sample
 
 
-@pytest.mark.parametrize("seed", range(0, 120, 20))
+@pytest.mark.parametrize("seed", range(140, 220, 20))
 def test_random_sharing(seed: int) -> None:
     safe = 0
     for k in range(seed, seed + 20):
