@@ -94,7 +94,7 @@ def _admits_something(launch: Launch) -> Claim:
     for sizes in tries if names else [{}]:
         try:
             if launch.check_preconditions(sizes):
-                return Claim("conditions", text, Status.SHOWN, "sample", data={"sizes": sizes})
+                return Claim("conditions", text, Status.SHOWN, "witness", data={"sizes": sizes})
         except (InputError, ArithmeticError):
             continue
     return Claim("conditions", text, Status.OPEN, reason=Reason.NEEDS_PRECONDITION,
