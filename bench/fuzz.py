@@ -29,7 +29,8 @@ from trials import WALL_S, Result, run, run_command, run_parser
 
 FOLDER: Final = ROOT / "bench" / "findings"
 ADDRESS_SPACE: Final = 12 << 30
-WEIGHTS: Final = {"parser": 60, "kernel": 25, "launch": 20, "contract": 15, "replay": 8, "arguments": 4}
+WEIGHTS: Final = {"parser": 60, "kernel": 25, "launch": 20, "contract": 15, "replay": 8, "arguments": 4, "litmus": 3,
+                  "filter": 3}
 WHOLE: Final = 0.1  # the share of cases that run as a whole command
 MINIMISE_S: Final = 60.0
 

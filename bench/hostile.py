@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+import struct
 import tarfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -48,8 +49,8 @@ NUMBERS: Final = (
 class Case:
     """Files by name and the arguments of `warpproof`; `target` is the file that minimising may shrink.
 
-    `parser` cases are only parsed and resolved. `dies` says that the case's own Python ends the prover's process, so
-    that exit code 4 is right.
+    `parser` cases are only parsed and resolved; `whole` ones run as a command, never in a fork. `dies` says that
+    the case's own Python ends the prover's process, so that exit code 4 is right.
     """
 
     kind: str
@@ -58,6 +59,7 @@ class Case:
     target: str = ""
     parser: bool = False
     dies: bool = False
+    whole: bool = False
     note: str = field(default="", compare=False)
 
 
@@ -375,23 +377,50 @@ ARGUMENTS: Final = (
     "sm_99999", "--option", "-DN=4", "--option=-I/", "--option=@x", "--format", "json", "text", "xml", "--timeout", "0", "-1", "nan", "inf", "1e-9", "8", "--memory",
     "1e-9", "0.05", "2", "1e300", "--seed", "-5", "999999999999999999999999", "--sample", "1", "99999", "--save", ".", "/dev/full", "/nowhere/x", "out.json",
     "", " ", "\udcff", "é", "-", "--", "a" * 5000, "/dev/null", ".", "/", "~", "$HOME", "%s", "\n", "CUD701", "PTX001", "timeout", "/dev/zero", "nothing.py", "nothing.ptx",
-    "sandbox", "verify", "compile", "inspect", "--pid", "--policy", "--assume", "strict", "1",
+    "sandbox", "verify", "compile", "inspect", "--no-live", "--policy", "--assume", "strict", "1",
     "--seed=1", "--timeout=8", "--memory=2", "--no-such", "9" * 5000, "empty.cu", "folder.py",
 )
 
 
 def arguments_case(rng: Random) -> Case:
     """A random command line, often with a sensible beginning."""
-    start: tuple[str, ...] = rng.choice(((), ("prove", "contract.py"), ("run", "contract.py"), ("replay", "saved.json"), ("explain",), ("sandbox",), ("sandbox", "verify")))
+    start: tuple[str, ...] = rng.choice(((), ("prove", "contract.py"), ("run", "contract.py"), ("replay", "saved.json"), ("explain",), ("sandbox",),
+                                              ("sandbox", "verify", "--no-live"), ("litmus", "contract.py")))
     chosen = tuple(rng.choice(ARGUMENTS) for _ in range(rng.choice((0, 1, 2, 3, 5))))
     files = {"kernel.ptx": SCALE.encode(), "contract.py": SOUND.encode(), "saved.json": json.dumps(bundle()).encode(), "empty.cu": b""}
-    limits = LIMITS if start and start[0] not in ("explain", "sandbox") else ()
-    return Case("arguments", files, (*start, *limits, *(a for a in chosen if "\0" not in a)))
+    limits = LIMITS if start and start[0] not in ("explain", "sandbox", "litmus") else ()
+    return Case("arguments", files, (*start, *limits, *(a for a in chosen if "\0" not in a)), whole=True)
+
+
+def litmus_case(rng: Random) -> Case:
+    """A hostile litmus test."""
+    files = sorted((ROOT / "tests" / "sync" / "litmus").glob("*.litmus"))
+    text = mutated(rng.choice(files).read_text("utf-8"), rng, rng.choice((1, 1, 2, 5, 30)))
+    argv = ("litmus", "case.litmus", "--timeout", LIMITS[1], *(("--repair",) if rng.random() < 0.2 else ()))
+    return Case("litmus", {"case.litmus": text.encode("utf-8", "replace")}, argv, "case.litmus", whole=True)
+
+
+def filter_case(rng: Random) -> Case:
+    """A hostile seccomp filter: instructions, bytes, or a changed policy."""
+    pick = rng.random()
+    if pick < 0.4:
+        codes = (0x00, 0x06, 0x07, 0x15, 0x16, 0x20, 0x25, 0x35, 0x44, 0x45, 0x54, 0x60, 0x80, 0x87, 0x94, 0x05)
+        numbers = (0, 1, 4, 16, 60, 63, 64, 231, 0x7FFF0000, 0x80000000, 0xC000003E, 0xFFFFFFFF)
+        count = rng.choice((1, 5, 60, 4096))
+        data = b"".join(struct.pack("<HBBI", rng.choice(codes), rng.randrange(6), rng.randrange(6), rng.choice(numbers))
+                        for _ in range(count)) + struct.pack("<HBBI", 0x06, 0, 0, 0x7FFF0000)
+    elif pick < 0.5:
+        data = rng.randbytes(8 * rng.choice((0, 1, 8, 100)) + rng.choice((0, 0, 3)))
+    else:
+        policies = sorted((ROOT / "src" / "warpproof" / "sandbox" / "policies").glob("*.toml"))
+        data = mutated(rng.choice(policies).read_text("utf-8"), rng, rng.choice((1, 2, 9))).encode("utf-8", "replace")
+        return Case("filter", {"case.toml": data}, ("sandbox", "verify", "case.toml", "--no-live"), "case.toml", whole=True)
+    return Case("filter", {"case.bpf": data}, ("sandbox", "verify", "case.bpf", "--no-live"), "case.bpf", whole=True)
 
 
 KINDS: Final[Mapping[str, Callable[[Random], Case]]] = {
     "parser": parser_case, "kernel": kernel_case, "launch": launch_case, "contract": contract_case, "replay": replay_case,
-    "arguments": arguments_case,
+    "arguments": arguments_case, "litmus": litmus_case, "filter": filter_case,
 }
 
 

@@ -168,9 +168,12 @@ def main() -> int:
     a = ap.parse_args()
     known = [json.loads(line) for line in a.out.read_text("utf-8").splitlines()] if a.out.exists() else []
     rows = {r["index"]: r for r in known if r["seed"] == a.seed}
-    chosen = [a.show] if a.show is not None else [
-        i for i in range(a.count)
-        if (i not in rows if a.again is None else i in rows and rows[i]["verdict"] == a.again)]
+    if a.show is not None:
+        chosen = [a.show]
+    elif a.again is not None:
+        chosen = [i for i in sorted(rows) if rows[i]["verdict"] == a.again]
+    else:
+        chosen = [i for i in range(a.count) if i not in rows]
     pool = {s.name: s for s in subjects()} if chosen else {}
     a.out.parent.mkdir(parents=True, exist_ok=True)
     for index in chosen:

@@ -143,8 +143,7 @@ def fault_of(case: Case, code: int, peak: float, out: str, err: str) -> str:
         return "exit code 2 without an error"
     if peak > MEMORY_MB:
         return "memory"
-    asked = " ".join(case.argv).find("--format json") >= 0 and case.kind != "arguments"
-    if asked:
+    if "--format json" in " ".join(case.argv) and case.kind != "arguments":
         try:
             json.loads(out)
         except ValueError:
@@ -254,7 +253,7 @@ def run(case: Case, whole: bool = False) -> Result:
     """The result of a case: of the parser, of the prover in a fork, or (`whole`) of the command."""
     if case.parser:
         return run_parser(case)
-    if whole or case.kind == "arguments":
+    if whole or case.whole:
         return run_command(case)
     result = run_forked(case)
     # The deadlines inside the prover are soft: whether the supervisor ends it is the command's business.

@@ -364,5 +364,8 @@ def test_evaluate_reports_faults() -> None:
         evaluate(lambda x: {"y": x[:, 0]}, LAUNCH, sizes, {})
     with pytest.raises(InputError, match="has the shape"):
         evaluate(lambda x: {"y": x[:, 0]}, LAUNCH, sizes, {**good, "x": np.ones(3)})
+    for kind in ("U1", object, complex, "M8[s]"):
+        with pytest.raises(InputError, match="no real numbers"):
+            evaluate(lambda x, kind=kind: {"y": x[:, 0].astype(np.int64).astype(kind)}, LAUNCH, sizes, good)
     out = evaluate(lambda x, k: {"y": x[:, 0] + k}, LAUNCH, sizes, good)
     assert out["y"].dtype == np.float64

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -59,7 +60,8 @@ def _files(paths: list[str]) -> Iterator[Path]:
     for text in paths:
         path = Path(text)
         if path.is_dir():
-            found = sorted([*path.rglob("*.litmus"), *path.rglob("*.test")])
+            inside = (Path(folder, name) for folder, _, names in os.walk(path) for name in names)
+            found = sorted(p for p in inside if p.suffix in (".litmus", ".test"))
             if not found:
                 raise InputError("SYN201", f"no .litmus or .test file in {text}")
             yield from found

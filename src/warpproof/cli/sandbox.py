@@ -8,10 +8,10 @@ import os
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, Final, TextIO
 
 from warpproof.cli.confined import run_confined
-from warpproof.core import InputError, Unsupported
+from warpproof.core import InputError, Unsupported, read_regular
 from warpproof.report import error_dict, print_lines, to_json
 from warpproof.sandbox import (
     NATIVE,
@@ -65,9 +65,18 @@ def sandbox_command(arguments: argparse.Namespace) -> int:
         return 4
 
 
+_MAX_INPUT_BYTES: Final = 64 << 20
+
+
+def _input(file: str) -> str:
+    if file == "-":
+        return sys.stdin.read()
+    return read_regular(Path(file), _MAX_INPUT_BYTES).decode("utf-8")
+
+
 def _run(arguments: argparse.Namespace) -> int:
     try:
-        text = sys.stdin.read() if arguments.file == "-" else Path(arguments.file).read_text("utf-8")
+        text = _input(arguments.file)
     except (OSError, UnicodeDecodeError) as error:
         raise InputError("BOX600", f"{arguments.file}: {error}") from None
     try:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from warpproof.core import InputError
+from warpproof.core import InputError, read_regular
 
 MAX_SOURCE_BYTES: Final = 64 << 20
 _COMMENT: Final = re.compile(r"//[^\n]*|/\*.*?\*/|\"[^\"\n]*\"", re.DOTALL)
@@ -38,16 +37,9 @@ class PtxSource:
 def read_source(path: Path, limit: int = MAX_SOURCE_BYTES) -> str:
     """The text of a regular file of at most `limit` bytes; anything else is an InputError (CUD706)."""
     try:
-        mode = path.stat().st_mode
-        if not stat.S_ISREG(mode):
-            raise InputError("CUD706", f"{str(path)!r} is not a regular file")
-        with path.open("rb") as stream:
-            data = stream.read(limit + 1)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise InputError("CUD706", f"cannot read {str(path)!r}: {reason}") from None
-    if len(data) > limit:
-        raise InputError("CUD706", f"{str(path)!r} is larger than {limit >> 20} MiB")
+        data = read_regular(path, limit)
+    except OSError as error:
+        raise InputError("CUD706", f"cannot read {str(path)!r}: {error.strerror}") from None
     data = data.rstrip(b"\0")  # several compilers end their PTX with a NUL
     if b"\0" in data:
         raise InputError("CUD706", f"{str(path)!r} is a binary file",

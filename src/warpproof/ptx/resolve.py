@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from warpproof.core import InputError, Span, Unsupported
+from warpproof.core import InputError, Span, Unsupported, read_regular
 from warpproof.ptx.constants import integer
 from warpproof.ptx.cursor import Cursor, nearest, shown
 from warpproof.ptx.flatten import MAX_COPIES, Flat, Flattener, Formal, locate
@@ -28,14 +28,10 @@ def load(source: Path | str) -> Module:
         return parse(source)
     path = Path(source)
     try:
-        size = path.stat().st_size
-        data = path.read_bytes() if size <= MAX_CHARACTERS else b""
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise InputError("PTX001", f"cannot read {str(path)[:200]!r}: {reason}", hint="give a .ptx file") from error
-    if size > MAX_CHARACTERS:
-        raise InputError("PTX001", f"{path.name!r} has {size} bytes, more than {MAX_CHARACTERS}",
-                         hint="split the module")
+        data = read_regular(path, MAX_CHARACTERS)
+    except OSError as error:
+        raise InputError("PTX001", f"cannot read {str(path)[:200]!r}: {error.strerror}",
+                         hint="give a .ptx file") from error
     return parse(data.decode("utf-8", "replace"), str(path))
 
 

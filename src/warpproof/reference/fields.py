@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from warpproof.core import InputError
+from warpproof.core import InputError, read_regular
 from warpproof.reference.expressions import Expression, parse_expression
 
 MAX_BYTES: Final = 4 << 20
@@ -17,9 +17,7 @@ MAX_ITEMS: Final = 1000
 def read_json(path: Path) -> dict[str, Any]:
     """The object in a JSON file; InputError REF200 when it cannot be read or is not an object with unique keys."""
     try:
-        if path.stat().st_size > MAX_BYTES:
-            raise InputError("REF200", f"{path.name}: larger than {MAX_BYTES >> 20} MiB")
-        text = path.read_text(encoding="utf-8")
+        text = read_regular(path, MAX_BYTES).decode("utf-8")
     except (OSError, UnicodeDecodeError, ValueError) as e:
         raise InputError("REF200", f"cannot read {path.name!r}: {_reason(e)}") from None
     return parse_json(text, path.name)

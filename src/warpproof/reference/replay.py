@@ -61,4 +61,6 @@ def _result(p: Param, value: Any, shape: tuple[int, ...]) -> npt.NDArray[Any]:
     out = np.asarray(value)
     if out.shape != shape:
         raise InputError("REF242", f"output {p.name!r} has the shape {out.shape}, the launch says {shape}")
+    if out.dtype.kind not in "biuf" and out.dtype.name not in ("bfloat16", "float8_e4m3fn", "float8_e5m2"):
+        raise InputError("REF242", f"output {p.name!r} has elements of type {out.dtype}, which are no real numbers")
     return out.astype(_numpy(p.dtype)) if p.is_integer else out.astype(np.float64)

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Final
 
-from warpproof.core import InputError
+from warpproof.core import InputError, read_regular
 from warpproof.sandbox.assembly import assemble
 from warpproof.sandbox.compiler import compile_policy
 from warpproof.sandbox.instructions import Program, decode
@@ -70,8 +70,6 @@ def _read(name: str) -> bytes:
         path = Path(name)
         if not path.is_file():
             raise InputError("BOX600", f"{name}: no such file", hint=f"shipped policies: {', '.join(SHIPPED)}")
-        if path.stat().st_size > _MAX_BYTES:
-            raise InputError("BOX600", f"{name}: larger than {_MAX_BYTES >> 20} MiB")
-        return path.read_bytes()
+        return read_regular(path, _MAX_BYTES)
     except OSError as error:
         raise InputError("BOX600", f"{name}: {error.strerror}") from None

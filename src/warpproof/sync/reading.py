@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Final, NoReturn
 
-from warpproof.core import InputError, Span
+from warpproof.core import InputError, Span, read_regular
 from warpproof.sync.conditions import read_condition, read_terms
 from warpproof.sync.mnemonics import Names, number, read_instruction
 from warpproof.sync.program import (
@@ -110,10 +110,7 @@ def load_litmus(path: Path) -> Litmus:
 def read_file(path: Path) -> str:
     """The text of a file; InputError SYN201 if it cannot be opened or is no UTF-8 text of at most 1 MiB."""
     try:
-        data = path.read_bytes()
-        if len(data) > MAX_BYTES:
-            raise InputError("SYN201", f"{path} is larger than {MAX_BYTES} bytes")
-        return data.decode("utf-8")
+        return read_regular(path, MAX_BYTES).decode("utf-8")
     except OSError as error:
         raise InputError("SYN201", f"cannot read {path}: {error.strerror}") from None
     except UnicodeDecodeError:
