@@ -118,17 +118,17 @@ def map_text(source: Sequence[str], target: Sequence[str], exists: Sequence[str]
 
 
 class Session:
-    """One isl context: reads texts over fixed parameters, counts operations, stops at the deadline."""
+    """One isl context: reads texts over fixed parameters, counts operations, stops after `seconds` of processor time."""
 
     def __init__(self, parameters: Sequence[str], operations: int, seconds: float) -> None:
         self._context = isl.Context()
         self._context.set_max_operations(operations)
-        self._deadline = time.monotonic() + seconds
+        self._deadline = time.process_time() + seconds
         self._prefix = f"[{', '.join(parameters)}] -> "
 
     def guard(self, call: Callable[..., Any], *args: Any) -> Any:
         """The result of an isl call; raises `OutOfBudget` or `Unsupported`."""
-        if time.monotonic() > self._deadline:
+        if time.process_time() > self._deadline:
             raise OutOfBudget
         try:
             return call(*args)
