@@ -362,6 +362,8 @@ def test_evaluate_reports_faults() -> None:
             assert caught.value.code in (code, "REF240")
     with pytest.raises(InputError, match="no value for the input"):
         evaluate(lambda x: {"y": x[:, 0]}, LAUNCH, sizes, {})
+    with pytest.raises(InputError, match="the reference raised RecursionError"):
+        evaluate(lambda x: {"y": (lambda f: f(f))(lambda f: f(f))}, LAUNCH, sizes, good)
     with pytest.raises(InputError, match="has the shape"):
         evaluate(lambda x: {"y": x[:, 0]}, LAUNCH, sizes, {**good, "x": np.ones(3)})
     for kind in ("U1", object, complex, "M8[s]"):

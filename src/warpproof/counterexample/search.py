@@ -46,6 +46,7 @@ PROPERTY: Final = {
 MENU: Final = (1, 2, 3, 5, 7, 16, 17, 20, 31, 33, 64, 100, 129, 150, 257, 300, 600, 1030)
 MAX_WORK: Final = 1 << 16
 SCHEDULES: Final = ("min-pc", "round-robin", "reversed")
+GLANCES: Final = 12
 OTHER_POISON: Final = 0x0123456789ABCDEF
 
 
@@ -85,14 +86,22 @@ class Search:
                 found = self._large(hint)
                 if found is not None:
                     return found
+        for call, schedules in self._attempts():
+            if time.monotonic() > self.deadline or (self.limit is not None and self.tried >= self.limit):
+                return None
+            found = self._judge(call, schedules)
+            if found is not None:
+                return found
+        return None
+
+    def _attempts(self) -> Iterator[tuple[Call, Sequence[str]]]:
+        """First one run of each of some sizes, since most faults show in any run of the right size; then the rest."""
+        for sizes in itertools.islice(self._sizes(), self.launch.examples + len(self.hints) + GLANCES):
+            for call in itertools.islice(self._calls(sizes), 1):
+                yield call, SCHEDULES[:1]
         for sizes in self._sizes():
             for call in self._calls(sizes):
-                if time.monotonic() > self.deadline or (self.limit is not None and self.tried >= self.limit):
-                    return None
-                found = self._judge(call)
-                if found is not None:
-                    return found
-        return None
+                yield call, SCHEDULES
 
     # ------------------------------------------------------------------ sizes
     def _sizes(self) -> Iterator[dict[str, int]]:
@@ -165,13 +174,13 @@ class Search:
         return call if self.launch.check_preconditions(base.sizes, judged) else base
 
     # ------------------------------------------------------------------ judgement
-    def _judge(self, call: Call) -> Refutation | None:
+    def _judge(self, call: Call, schedules: Sequence[str]) -> Refutation | None:
         try:
             expected = expected_outputs(call, self.reference)
         except InputError as error:
             self.notes.append(error.message)
             return None
-        for schedule in SCHEDULES:
+        for schedule in schedules:
             found = self._one(call, expected, schedule)
             if found is not None or time.monotonic() > self.deadline:
                 return found

@@ -45,6 +45,7 @@ from warpproof.machine.symbolic_async import AsyncCopies
 from warpproof.machine.symbolic_shared import SharedAccess
 from warpproof.machine.trace import Access as Recorded
 from warpproof.machine.trace import BarrierEvent, Hazard
+from warpproof.machine.upcoming import Upcoming
 from warpproof.terms import Access, Poly, Pred, const
 
 if TYPE_CHECKING:
@@ -267,6 +268,7 @@ class Answers:
         info = self.machine.setup.buffers.get(name)
         if info is None:
             raise Unsupported("global memory", f"an access through {name or 'an unknown pointer'}")
+        offset = self._on_path(offset)
         size = info.width // 8
         width = ty.width // 8
         if width % size:
@@ -279,6 +281,14 @@ class Answers:
         else:
             index = offset.exact_div(size)
         return info, index, width // size
+
+    def _on_path(self, offset: Poly) -> Poly:
+        """An address with its choices decided by the path, as in `p = inside ? a + i : a`, read only if inside."""
+        m = self.machine
+        guard = m.path.symbolic()
+        if guard.op == "true" or not m.arena.chooses(offset):
+            return offset
+        return Upcoming(m.dom, guard).poly(offset)
 
     def record(self, kind: str, info: BufferInfo, index: Poly, value: Value | None = None) -> None:
         """Put a global access on the trace."""

@@ -17,7 +17,7 @@ from warpproof.core import Unsupported
 from warpproof.domains import Float, Int, Pack, ScalarType, Undef, Value
 from warpproof.machine.footprint import Footprint
 from warpproof.machine.recurrences import Closer
-from warpproof.machine.shifts import Shifter
+from warpproof.machine.shifts import HOLE, Shifter
 from warpproof.machine.upcoming import Upcoming
 from warpproof.terms import Atom, IntVector, Poly, Pred, Real
 
@@ -314,7 +314,7 @@ class LoopSolver:
             else:
                 guess.states[name] = m.registers[name] = self._unknown(name, v0, guess)
         if len(guess.changed):
-            hole = m.shared.intern(Undef(m.shared.unit * 8, "shared memory carried around a loop"))
+            hole = m.shared.intern(Undef(m.shared.unit * 8, HOLE))
             m.shared.owner[guess.changed] = [guess.cells.get(int(c), hole) for c in guess.changed]
         m.path.loops.append(var.id)
         m.path.guards.append(held)

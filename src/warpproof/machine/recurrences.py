@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from warpproof.core import Unsupported
 from warpproof.domains import Choice, Float, Int, Pack, Undef, Value
 from warpproof.machine.gauge import Gauge, Maximum
+from warpproof.machine.shifts import HOLE
 from warpproof.machine.trace import RunningMaximum
 from warpproof.machine.upcoming import free_atoms
 from warpproof.terms import Atom, Poly, Pred, Real, TermMap, const
@@ -217,7 +218,7 @@ class Closer:
                 continue
             final = self._final(m.shared.values[owner])
             if final is None:
-                final = Undef(m.shared.unit * 8, "shared memory carried around a loop")
+                final = Undef(m.shared.unit * 8, HOLE)
             where = self.changed[m.shared.owner[self.changed] == owner]
             m.shared.owner[where] = m.shared.intern(final)
 

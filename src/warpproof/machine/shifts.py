@@ -6,17 +6,19 @@ g(i−1); iteration 0 starts from the entry value, which is g(−1) when the pro
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from warpproof.domains import Choice, Float, Int, Pack, Undef
+from warpproof.domains import Choice, Float, Int, Pack, Undef, Value
 from warpproof.machine.upcoming import Upcoming, free_atoms
-from warpproof.terms import Atom, Pred, TermMap
+from warpproof.terms import Atom, Pred, Real, TermMap
 
 if TYPE_CHECKING:
     from warpproof.machine.loops import Guess, Snapshot
     from warpproof.machine.symbolic import SymbolicMachine
+
+HOLE: Final = "shared memory carried around a loop"
 
 
 class Shifter:
@@ -32,7 +34,7 @@ class Shifter:
 
     def propose(self, upcoming: Upcoming) -> bool:
         """Fill the guess with shifts for what the last run left closed; False when nothing needs one."""
-        states = frozenset(a for v in self.guess.states.values() for a in free_atoms(v))
+        states = self._states()
         closed: dict[str, Any] = {}
         for name in self.guess.unknown:
             now = self.machine.registers.get(name)
@@ -47,6 +49,9 @@ class Shifter:
             self.guess.shifts[name] = self._start(self.guess.unknown[name], left)
         self._propose_cells(upcoming, states)
         return bool(self._left or self._cells)
+
+    def _states(self) -> frozenset[int]:
+        return frozenset(a for v in self.guess.states.values() for a in free_atoms(v))
 
     def _needed(self, carried: frozenset[int]) -> bool:
         """Some value, access or condition depends on what the iteration found in `carried` or in shared memory."""
@@ -93,13 +98,13 @@ class Shifter:
         for c in self.guess.changed.tolist():
             now, lane = int(shared.owner[c]), int(shared.lane[c])
             old, old_lane = int(self.entry.shared[0][c]), int(self.entry.shared[1][c])
-            left = upcoming.value(shared.values[now])
-            if free_atoms(left) & states or _poisoned(left):
+            left = self._weakened(upcoming.value(shared.values[now]), states)
+            if isinstance(left, Undef):
                 continue
             same_lane = old >= 0 and lane == old_lane
             key = (now, old, same_lane)
             if key not in starts:
-                entry = shared.values[old] if same_lane else Undef(shared.unit * 8, "shared memory never written")
+                entry = self._weakened(shared.values[old], frozenset()) if same_lane else self._hole()
                 starts[key] = shared.intern(self._start(entry, left))
             self.guess.cells[c] = starts[key]
             self._cells[c] = (shared.intern(left), lane)
@@ -107,10 +112,33 @@ class Shifter:
             where = np.array(list(self._cells), np.int64)
             self.entry.shared[1][where] = [lane for _, lane in self._cells.values()]
 
+    def _hole(self) -> Undef:
+        return Undef(self.machine.shared.unit * 8, HOLE)
+
+    def _weakened(self, v: Value, states: frozenset[int]) -> Value:
+        """What may still be relied on of a cell: branches of its choices that carry loop state become poison, as in the
+        stage of a ring that is filled only if there is that much left to load."""
+        match v:
+            case Float(kind, width, node):
+                weak = self._weak(node, states)
+                return self._hole() if weak.op == "poison" else Float(kind, width, weak)
+            case Choice(_, pred, a, b) if not pred.free & states:
+                return self.machine.dom.merge(pred, self._weakened(a, states), self._weakened(b, states))
+        return self._hole() if free_atoms(v) & states or _poisoned(v) else v
+
+    def _weak(self, x: Real, states: frozenset[int]) -> Real:
+        if not x.free & states and not x.poisoned:
+            return x
+        if x.op == "sel" and x.pred is not None and not x.pred.free & states:
+            a, b = (self._weak(y, states) for y in x.args)
+            return self.arena.sel(x.pred, a, b)
+        return self.arena.poison(HOLE)
+
     # ------------------------------------------------------------------ confirmation
     def confirmed(self, upcoming: Upcoming) -> bool:
         """True when the run left what the shifts assumed; those it did not are withdrawn."""
         m, ok = self.machine, True
+        kept: dict[tuple[int, int], bool] = {}
         for name, left in list(self._left.items()):
             now = m.registers.get(name)
             if now is None or upcoming.value(now) != left:
@@ -118,12 +146,34 @@ class Shifter:
                 self.guess.shifts.pop(name, None)
                 ok = False
         for c, (left, lane) in list(self._cells.items()):
-            now = m.shared.intern(upcoming.value(m.shared.values[int(m.shared.owner[c])]))
-            if now != left or int(m.shared.lane[c]) != lane:
+            now = int(m.shared.owner[c])
+            key = (now, left)
+            if key not in kept:
+                kept[key] = _refines(upcoming.value(m.shared.values[now]), m.shared.values[left])
+            if not kept[key] or int(m.shared.lane[c]) != lane:
                 del self._cells[c]
                 self.guess.cells.pop(c, None)
                 ok = False
         return ok
+
+
+def _refines(now: Any, claim: Any) -> bool:
+    """`now` is what is claimed, wherever the claim is not poison."""
+    match now, claim:
+        case Float(kind, width, x), Float(k, w, y):
+            return (kind, width) == (k, w) and _node_refines(x, y)
+        case Choice(width, p, a, b), Choice(w, q, c, d) if (width, p) == (w, q):
+            return _refines(a, c) and _refines(b, d)
+        case _, Undef():
+            return True
+    return bool(now == claim)
+
+
+def _node_refines(x: Real, y: Real) -> bool:
+    if x is y or y.op == "poison":
+        return True
+    alike = x.op == y.op == "sel" and x.pred is y.pred
+    return alike and all(_node_refines(a, b) for a, b in zip(x.args, y.args, strict=True))
 
 
 def _poisoned(v: Any) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from warpproof.domains import Choice, Float, Int, Pack, Reals, Undef
-from warpproof.terms import Pred, Real, TermMap
+from warpproof.terms import Poly, Pred, Real, TermMap
 
 
 class Upcoming:
@@ -26,6 +26,10 @@ class Upcoming:
         if self.arena.implies(self.go, self.arena.negate(p)):
             return self.arena.false
         return None
+
+    def poly(self, p: Poly) -> Poly:
+        """An integer."""
+        return self._map.poly(p)
 
     def value(self, v: Any) -> Any:
         """A register value or predicate."""

@@ -118,7 +118,7 @@ def map_text(source: Sequence[str], target: Sequence[str], exists: Sequence[str]
 
 
 class Session:
-    """One isl context: reads texts over fixed parameters, counts operations, stops after `seconds` of processor time."""
+    """One isl context: reads texts over fixed parameters, counts operations, stops after that much processor time."""
 
     def __init__(self, parameters: Sequence[str], operations: int, seconds: float) -> None:
         self._context = isl.Context()

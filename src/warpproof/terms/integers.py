@@ -89,6 +89,11 @@ class IntegerArena:
                 out = out | f
         return out
 
+    def chooses(self, p: Poly) -> bool:
+        """True when a choice (`phi`) occurs in the polynomial."""
+        atoms = [self.atoms[a] for a in p.atoms()]
+        return any(a.kind == "phi" or any(map(self.chooses, a.args)) for a in atoms)
+
     def poly_height(self, p: Poly) -> int:
         """The nesting depth of folds inside a polynomial's atoms."""
         return max((self.atoms[a].height for a in p.atoms()), default=0)
@@ -220,10 +225,13 @@ class IntegerArena:
         return self._magic(p, k, hi // content)
 
     def _magic(self, p: Poly, k: int, x_max: int) -> Poly | None:
-        """⌊M·x/k⌋ = ⌊x/d⌋ for 0 ≤ x ≤ x_max when M·d = k + e, e ≥ 0 and x_max·e < k (division by multiplication)."""
+        """⌊M·x/k⌋ = ⌊x/d⌋ for 0 ≤ x ≤ x_max when M·d = k + e, e ≥ 0 and x_max·e < k (division by multiplication); and
+        ⌊M·x/k⌋ = (M div k)·x when x_max·(M mod k) < k."""
         m = p.content(constant=True)
-        if m < 3 or k < m:
+        if m < 3:
             return None
+        if m >= k:
+            return p.exact_div(m) * (m // k) if m % k * x_max < k else None
         d = -(-k // m)
         e = m * d - k
         if e * x_max >= k:

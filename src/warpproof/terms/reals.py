@@ -354,6 +354,8 @@ class RealArena(PredicateArena):
 
     def under(self, x: Real, g: Pred, value: bool, depth: int = 8) -> Real:
         """x simplified at its outer choices where g has this value (same lane)."""
+        if depth and x.op == "gather":
+            return self._gathered_under(x, g, value, depth)
         if not depth or x.op != "sel" or x.pred is None:
             return x
         q = x.pred
@@ -371,6 +373,14 @@ class RealArena(PredicateArena):
             return self.under(x.args[1], g, value, depth - 1)
         a, b = self.under(x.args[0], g, value, depth - 1), self.under(x.args[1], g, value, depth - 1)
         return x if (a, b, q) == (*x.args, x.pred) else self.sel(q, a, b)
+
+    def _gathered_under(self, x: Real, g: Pred, value: bool, depth: int) -> Real:
+        """A value of other lanes: only what is equal in all lanes holds there too."""
+        shared = [r for r in self.conjuncts(g) if r.uniform] if value else [g] * g.uniform
+        if not shared:
+            return x
+        inner = self.under(x.args[0], self.conj(shared), value, depth - 1)
+        return x if inner is x.args[0] else self.permute(inner, self.permutation(x), lazy=True)
 
     # ------------------------------------------------------------------ folds
     @abstractmethod
