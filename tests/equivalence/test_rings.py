@@ -1,5 +1,5 @@
-"""Software pipelines: a matrix product that fills a ring of tiles by cp.async, some stages ahead and only where tiles are
-left; proved for all sizes, and each wrong twin refuted by a replayed run. The reference is plain NumPy over float64.
+"""Software pipelines: a matrix product that fills a ring of tiles by cp.async, some stages ahead and only where there are
+tiles left; proved for all sizes, and each wrong twin refuted by a replayed run. The reference is plain NumPy in float64.
 """
 
 from __future__ import annotations
