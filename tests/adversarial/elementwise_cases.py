@@ -89,6 +89,19 @@ NOT_A_NUMBER = [
          IN + "ex2.approx.f32 %f3, %f1; rcp.rn.f32 %f4, %f3; fma.rn.f32 %f1, %f4, %f0, %f1;" + OUT),
     Case("logarithm of a negative", False, IN + "lg2.approx.f32 %f2, %f1; ex2.approx.f32 %f1, %f2;" + OUT),
 ]
+PARTIAL = [
+    Case("root of the square of a root", False, IN + OUT, "y=np.sqrt(x)**2"),
+    Case("logarithm times zero", False, IN + OUT, "y=x + 0*np.log(x)"),
+    Case("logarithm minus itself", False, IN + OUT, "y=x + np.log(x) - np.log(x)"),
+    Case("quotient by itself", False, IN + "mov.f32 %f1, 0f3F800000;" + OUT, "y=x/x"),
+    Case("reciprocal of the reciprocal", False, IN + OUT, "y=1/(1/x)"),
+    Case("divided by a size that may be 1 less 1", False, IN + OUT, "y=x/(n-1)*(n-1)"),
+    Case("divided by a size", True, IN + OUT, "y=x/n*n"),
+    Case("quotient where it is defined", True, IN + "mov.f32 %f1, 0f3F800000;" + OUT, "y=np.where(x == 0, 1, x/x)"),
+    Case("root of what is not negative", True, IN + OUT, "y=x + 0*np.sqrt(x*x)"),
+    Case("the same quotient", True, IN + "rcp.rn.f32 %f1, %f1;" + OUT, "y=1/x"),
+    Case("the same root", True, IN + "max.f32 %f1, %f1, %f0; sqrt.rn.f32 %f1, %f1;" + OUT, "y=np.sqrt(np.maximum(x, 0))"),
+]
 UNDEFINED = [
     Case("uninitialised float times zero", False, IN + "fma.rn.f32 %f1, %f2, %f0, %f1;" + OUT),
     Case("uninitialised float minus itself", False, IN + "sub.f32 %f3, %f2, %f2; add.f32 %f1, %f1, %f3;" + OUT),

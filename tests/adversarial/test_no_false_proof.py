@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from attempt import Case, Family
 from block_cases import COPIES, LOOPS, ROWS, SHUFFLES, SUM, TILES, TREES
-from elementwise_cases import ELEMENTWISE, FALLS_SHORT, INDICES, LAUNCHES, NOT_A_NUMBER, STORES, UNDEFINED, VALUES
+from elementwise_cases import ELEMENTWISE, FALLS_SHORT, INDICES, LAUNCHES, NOT_A_NUMBER, PARTIAL, STORES, UNDEFINED, VALUES
 from memory_cases import (
     ALIASES,
     EMPTY,
@@ -20,9 +20,10 @@ from memory_cases import (
     SCRATCH,
     VACUOUS,
 )
+from space_cases import NAMED, NAMES, SPACES, WARP, WINDOW, WINDOWS
 
 GROUPS: list[tuple[Family, list[Case]]] = [
-    (ELEMENTWISE, [*VALUES, *NOT_A_NUMBER, *UNDEFINED, *INDICES, *LAUNCHES, *STORES, *FALLS_SHORT]),
+    (ELEMENTWISE, [*VALUES, *NOT_A_NUMBER, *UNDEFINED, *PARTIAL, *INDICES, *LAUNCHES, *STORES, *FALLS_SHORT]),
     (SUM, [*SHUFFLES, *LOOPS, *TREES]),
     (ROWS, [*TILES, *COPIES]),
     (SCRATCH, ALIASES),
@@ -31,6 +32,9 @@ GROUPS: list[tuple[Family, list[Case]]] = [
     (GATHER, GATHERS),
     (EMPTY, GRIDS),
     (VACUOUS, RANGES),
+    (WARP, SPACES),
+    (NAMES, NAMED),
+    (WINDOW, WINDOWS),
 ]
 ALL = [(family, case) for family, cases in GROUPS for case in cases]
 

@@ -279,9 +279,9 @@ class Normaliser:
         if n is None or n > _FEW:
             return None
         _, fresh, domain, body = self.arena.open(x)
-        low = next((p.data.constant for p in self.arena.conjuncts(domain)
-                    if p.op == "le" and p.data.split(fresh)[0].as_int() == -1), None)
-        low = self.arena.ranges.get(fresh, (None, None))[0] if low is None else low
+        lows = [p.data.split(fresh)[1] for p in self.arena.conjuncts(domain)
+                if p.op == "le" and p.data.split(fresh)[0].as_int() == -1]
+        low = lows[0].as_int() if lows else self.arena.ranges.get(fresh, (None, None))[0]
         if not isinstance(low, int):
             return None
         return total(self.form(self.arena.substitute(body, {fresh: const(low + k)})) for k in range(n))

@@ -47,6 +47,9 @@ class Signs:
                 return Sign.NONNEGATIVE
             case "sqrt":
                 return self.sign(x.args[0])
+            case "lg2":
+                above_one = x.args[0].op == "const" and x.args[0].data > 1
+                return Sign.POSITIVE if above_one else Sign.UNKNOWN
             case "add":
                 a, b = (self.sign(y) for y in x.args)
                 return Sign.UNKNOWN if Sign.UNKNOWN in (a, b) else max(a, b)

@@ -15,7 +15,15 @@ from warpproof.equivalence.outputs import Output, OutputChecker
 from warpproof.machine import Access, BufferInfo, Setup, SymbolicMachine, Trace
 from warpproof.ptx import Kernel
 from warpproof.reference import Launch, SymbolicLaunch
-from warpproof.safety import Infinities, RealConditions, barrier_claims, condition_claims, memory_claims, race_claims
+from warpproof.safety import (
+    Infinities,
+    RealConditions,
+    barrier_claims,
+    condition_claims,
+    definedness_claims,
+    memory_claims,
+    race_claims,
+)
 from warpproof.solve import Facts
 from warpproof.terms import Arena, Poly, Pred, Real, const
 
@@ -166,6 +174,9 @@ class Proof:
             "equivalence_s": lambda: self._outputs(checker, trace, outputs),
             "conditions_s": lambda: condition_claims(
                 self.arena, self.facts, trace, self._conditions(checker, trace), where),
+            "definedness_s": lambda: definedness_claims(
+                self.arena, trace, self._conditions(checker, trace),
+                [(path, r.reference) for path, r in checker.rewriters]),
             "memory_s": lambda: memory_claims(self.arena, self.facts, trace, self.buffers, shapes, where),
             "races_s": lambda: race_claims(
                 self.arena, self.facts, trace, self.buffers, self._block_dims(), self._splitter(checker), where),

@@ -52,6 +52,9 @@ if TYPE_CHECKING:
     from warpproof.machine.symbolic import SymbolicMachine
 
 _AXES: Final = {"x": 0, "y": 1, "z": 2}
+# Variables in shared and local memory are offsets, without a base. A generic address of shared memory may stand for one.
+_OWN: Final = {"shared": "", "local": "", "const": "module"}
+_NAMED: Final = {"shared": (("shared", "window"),)}
 
 
 class Answers:
@@ -199,6 +202,9 @@ class Answers:
             if space == "param" or not space:
                 raise Unsupported("generic address", "an address without a base")
             declared = space
+        elif (space, name) not in _NAMED.get(declared, ()) and space != _OWN.get(declared, declared):
+            if not (declared == "param" and space == "call"):
+                raise Unsupported(f"{declared} address", f"the address of something in {space or 'no known'} memory")
         return ("call" if space == "call" else declared), name, offset
 
     # ------------------------------------------------------------------ loads
@@ -356,6 +362,8 @@ class Answers:
     # ------------------------------------------------------------------ stores
     def _store(self, effect: Store) -> None:
         split = self._by_base(effect)
+        if any(self.locate(address)[0] in ("local", "call") for _, address in split):
+            raise Unsupported("generic store", "some lanes store to memory of their own, others elsewhere")
         for lanes, address in split:
             with self.machine.path.under(lanes):
                 self._store(replace(effect, address=address))

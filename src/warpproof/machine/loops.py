@@ -144,8 +144,8 @@ class LoopSolver:
                     return
                 if not (m.path.mask == entry_mask).all():
                     keep = self.arena.lane_mask(m.path.mask)
-                    m.registers = {**before.registers, **{
-                        n: self._keep(keep, v, before.registers.get(n)) for n, v in m.registers.items()}}
+                    kept = {n: self._keep(keep, v, before.registers.get(n)) for n, v in m.registers.items()}
+                    m.registers = {**before.registers, **{n: v for n, v in kept.items() if v is not None}}
                 m.path.mask = m.path.mask & lanes
                 if not m.path.mask.any():
                     return
@@ -154,10 +154,12 @@ class LoopSolver:
             m.path.mask = entry_mask
 
     def _keep(self, active: Pred, new: Any, old: Any) -> Any:
-        """The new value in lanes still running, the old one in lanes that left."""
-        if old is None or new is old or new == old:
+        """The new value in lanes still running, the old one in lanes that left; None for a predicate they never set."""
+        if new is old or new == old:
             return new
-        return self.machine.merge(active, new, old)
+        if old is None and not isinstance(new, Pred):
+            old = Undef(new.width, "a register set only after some lanes had left a loop")
+        return None if old is None else self.machine.merge(active, new, old)
 
     def _snapshot(self) -> Snapshot:
         m = self.machine

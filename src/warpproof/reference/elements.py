@@ -137,6 +137,8 @@ class Elements:
     def mul(self, x: Real, y: Real) -> Real:
         """x · y."""
         if not (self.infinite(x) or self.infinite(y)):
+            if self.arena.zero in (x, y) and (_partial(x) or _partial(y)):
+                return self.arena.real("mul", (x, y))  # 0 only where the other factor is defined
             return self._bounded(self.arena.mul(x, y))
         spread = self._spread(self.mul, (x, y))
         if spread is not None:
@@ -351,3 +353,16 @@ class Elements:
                 return p + q - both
             case _:
                 return p + q - both * 2
+
+
+def _partial(x: Real) -> bool:
+    """True when an operation that is not defined everywhere occurs in the term."""
+    seen, stack = set(), [x]
+    while stack:
+        y = stack.pop()
+        if y.op in ("div", "sqrt", "lg2"):
+            return True
+        if y.id not in seen:
+            seen.add(y.id)
+            stack.extend(y.args)
+    return False

@@ -22,6 +22,10 @@ _INTEGER = frozenset({
     "no-wrap", "signed division of a non-negative dividend", "division by a positive divisor", "trap not reached",
     "cp.async source size at most the copy size",
 })
+_COMPARED = {
+    "nonzero": (("ne", "x", "0"), ("ne", "0", "x"), ("lt", "0", "x"), ("lt", "x", "0")),
+    "nonnegative": (("le", "0", "x"), ("lt", "0", "x")), "positive": (("lt", "0", "x"),),
+}
 _REAL = frozenset({"finite", "nonzero", "nonnegative", "positive", "no opposite infinities", "below infinity"})
 
 
@@ -43,17 +47,39 @@ class RealConditions:
     infinities: Infinities
 
     def holds(self, kind: str, node: Real, path: Pred) -> str:
+        """How the condition was shown, or excused by the reference; empty when it was neither."""
+        how = self.shown(kind, node, path)
+        if how or kind != "nonzero":
+            return how
+        if not any(self._divided(self.canonical(x), path) for x in (node, *self.rewrite(node, path))):
+            return ""
+        self.ledger.use(
+            "reference-defined", "where the kernel divides by zero, so does the reference",
+            "the reference is only meaningful where it is defined",
+        )
+        return "same divisor as the reference"
+
+    def shown(self, kind: str, node: Real, path: Pred) -> str:
         """How the condition was shown; empty when it was not."""
         for x in (node, *self.rewrite(node, path)):
             if self._holds(kind, x, path) or self._by_iteration(kind, x, path):
                 return "sign analysis"
-            if kind == "nonzero" and self._divided(self.canonical(x), path):
-                self.ledger.use(
-                    "reference-defined", "where the kernel divides by zero, so does the reference",
-                    "the reference is only meaningful where it is defined",
-                )
-                return "same divisor as the reference"
+            if self._stated(kind, self.canonical(x), path):
+                return "path"
         return ""
+
+    def _stated(self, kind: str, x: Real, path: Pred) -> bool:
+        """A comparison on the path says it."""
+        if kind not in _COMPARED:
+            return False
+        for p in self.arena.conjuncts(path):
+            if p.op == "fcmp":
+                low, high = (self.canonical(r) for r in p.reals)
+                for op, first, second in _COMPARED[kind]:
+                    sides = tuple(x if name == "x" else self.arena.zero for name in (first, second))
+                    if p.data == op and (low, high) == sides:
+                        return True
+        return False
 
     def _divided(self, x: Real, path: Pred) -> bool:
         """The reference divides by x wherever the path holds."""
