@@ -130,10 +130,12 @@ class Matcher:
         pieces = []
         for part in (self._where_it_counts(p) for p in parts):
             here_guard = a.conj((part.guard, local))
-            if self.facts.infeasible(here_guard):
+            if here_guard.op == "false":
                 continue
             solved = self._solve(part, opened, here_guard)
             if solved is None:
+                if self.facts.infeasible(here_guard):
+                    continue
                 self.why = "a summand of the kernel is not a summand of the reference"
                 return False
             pieces.append(Piece((part.guard,), part.loops, (), solved, part.weight))

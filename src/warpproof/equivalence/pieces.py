@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from warpproof.core import Unsupported
-from warpproof.terms import Arena, IntVector, Pred, Real
+from warpproof.terms import Arena, BoolVector, IntVector, Pred, Real
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +64,9 @@ class Splitter:
                 for y in x.args:
                     self._walk(y, weight, guard, loops)
             case "sel" if x.pred is not None:
-                self._walk(x.args[0], weight, a.conj((guard, x.pred)), loops)
-                self._walk(x.args[1], weight, a.conj((guard, a.negate(x.pred))), loops)
+                for y, p in zip(x.args, (x.pred, a.negate(x.pred)), strict=True):
+                    mask, rest = self._lanes(p)
+                    self._walk(y, np.where(mask, weight, 0), a.conj((guard, rest)), loops)
             case "gather":
                 source = a.permutation(x)
                 moved, lanes = self._move(guard, source[:, None], weight)
@@ -81,18 +82,23 @@ class Splitter:
 
     def _move(self, guard: Pred, matrix: IntVector, weight: IntVector) -> tuple[IntVector, Pred]:
         """Weights at the source lanes; the guard must say the same there as at the lanes it came from."""
+        mask, rest = self._lanes(guard)
+        if not rest.uniform:
+            raise Unsupported("reduction", "a lane-dependent condition above a cross-lane reduction")
+        weight = np.where(mask, weight, 0)
+        moved = np.zeros(self.arena.lanes, np.int64)
+        np.add.at(moved, matrix, np.broadcast_to(weight[:, None], matrix.shape))
+        return moved, rest
+
+    def _lanes(self, p: Pred) -> tuple[BoolVector, Pred]:
+        """A condition as the lanes it names and what else it says."""
         a = self.arena
         mask = np.ones(a.lanes, dtype=bool)
-        kept = []
-        for p in a.conjuncts(guard):
-            lanes = a.mask_of(p)
-            if lanes is not None:
-                mask &= lanes
-            elif p.uniform:
-                kept.append(p)
+        rest = []
+        for q in a.conjuncts(p):
+            lanes = a.mask_of(q)
+            if lanes is None:
+                rest.append(q)
             else:
-                raise Unsupported("reduction", "a lane-dependent condition above a cross-lane reduction")
-        weight = np.where(mask, weight, 0)
-        moved = np.zeros(a.lanes, np.int64)
-        np.add.at(moved, matrix, np.broadcast_to(weight[:, None], matrix.shape))
-        return moved, a.conj(kept)
+                mask &= lanes
+        return mask, a.conj(rest)

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from warpproof.machine.symbolic import SymbolicMachine
 
 _AXES: Final = {"x": 0, "y": 1, "z": 2}
-# Variables in shared and local memory are offsets, without a base. A generic address of shared memory may stand for one.
+# Variables in shared and local memory are offsets, without a base; a generic address of shared memory may stand for one
 _OWN: Final = {"shared": "", "local": "", "const": "module"}
 _NAMED: Final = {"shared": (("shared", "window"),)}
 
@@ -202,9 +202,11 @@ class Answers:
             if space == "param" or not space:
                 raise Unsupported("generic address", "an address without a base")
             declared = space
-        elif (space, name) not in _NAMED.get(declared, ()) and space != _OWN.get(declared, declared):
-            if not (declared == "param" and space == "call"):
-                raise Unsupported(f"{declared} address", f"the address of something in {space or 'no known'} memory")
+        elif (
+            (space, name) not in _NAMED.get(declared, ()) and space != _OWN.get(declared, declared)
+            and (declared, space) != ("param", "call")
+        ):
+            raise Unsupported(f"{declared} address", f"the address of something in {space or 'no known'} memory")
         return ("call" if space == "call" else declared), name, offset
 
     # ------------------------------------------------------------------ loads

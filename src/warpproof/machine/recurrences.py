@@ -4,11 +4,12 @@ arbitrary iteration: affine counters, values set anew in each iteration, and fol
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from warpproof.core import Unsupported
 from warpproof.domains import Choice, Float, Int, Pack, Undef, Value
 from warpproof.machine.gauge import Gauge, Maximum
+from warpproof.machine.prefixes import Prefixes
 from warpproof.machine.shifts import HOLE
 from warpproof.machine.trace import RunningMaximum
 from warpproof.machine.upcoming import free_atoms
@@ -17,6 +18,8 @@ from warpproof.terms import Atom, Poly, Pred, Real, TermMap, const
 if TYPE_CHECKING:
     from warpproof.machine.loops import Guess, Snapshot
     from warpproof.machine.symbolic import SymbolicMachine
+
+_ROUNDS: Final = 8
 
 
 class Closer:
@@ -39,12 +42,17 @@ class Closer:
         self.last = self._trip(proceed) - 1
         self.at_end = self.arena.substitution({self.var.id: self.last})
         self.results: dict[Real, Real] = {}  # what a carried value's update is after the last iteration
+        self.prefixes = Prefixes(m, self.var.id)
         self._gauge(domain)
         carried: dict[str, Any] = {}
-        for _ in range(2):  # a second time for values that are updates of others
+        for _ in range(_ROUNDS):  # again for values that are updates of others, or whose updates read others
+            known = len(self.results) + len(self.prefixes.starts)
             for n, v in m.registers.items():
                 if n in self.guess.states and (n not in carried or _unclosed(carried[n])):
                     carried[n] = self._register(n, v, domain)
+            if known == len(self.results) + len(self.prefixes.starts):
+                break
+        self.prefixes.fill(self.entry.mark)
         new = {n: carried[n] if n in carried else self._register(n, v, domain) for n, v in m.registers.items()}
         m.registers = {n: v for n, v in new.items() if v is not None}
         self._cells()
@@ -167,6 +175,8 @@ class Closer:
             node = self._fold(new, state.node, v0.node, domain)
             if node is None and new.free & self.states:
                 node = self.gauge.close(new, state.node, v0.node, self.var.id, domain)
+            if node is None and new.free & self.prefixes.starts.keys():
+                node = self._fold(self.prefixes.real(new), state.node, v0.node, domain)
             if node is None:
                 return self._final(value)
             self.results.setdefault(new, node)
@@ -181,6 +191,7 @@ class Closer:
     def _fold(self, x: Real, state: Real, x0: Real, domain: Pred) -> Real | None:
         """x = state ⊕ g with g free of loop state: the fold of g over the iterations, onto the entry value."""
         if x is state:
+            self.prefixes.put(state, x0)
             return x0
         for op in ("add", "max", "min", "mul"):
             x = self._outside(op, x, state)
@@ -193,6 +204,7 @@ class Closer:
             g = rest[0]
             for y in rest[1:]:
                 g = self.arena.combine(op, g, y)
+            self.prefixes.put(state, self.prefixes.fold(op, x0, g))
             return self.arena.combine(op, x0, self.arena.fold(op, self.var.id, domain, g))
         return None
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from warpproof.domains import Choice, Float, Int, Pack, Undef, Value
-from warpproof.machine.upcoming import Upcoming, free_atoms
-from warpproof.terms import Atom, Pred, Real, TermMap
+from warpproof.domains import Choice, Float, Pack, Undef, Value
+from warpproof.machine.upcoming import Upcoming, free_atoms, moved
+from warpproof.terms import Atom, Real
 
 if TYPE_CHECKING:
     from warpproof.machine.loops import Guess, Snapshot
@@ -70,26 +70,12 @@ class Shifter:
 
     def _start(self, entry: Any, left: Any) -> Any:
         """The value at the start of iteration i."""
-        before = self._move(self._back, left)
-        base = self._move(self._before, left)
+        before = moved(self.machine.dom, self._back, left)
+        base = moved(self.machine.dom, self._before, left)
         guard = self.machine.path.symbolic()
         if base == entry or Upcoming(self.machine.dom, guard).value(base) == entry:
             return before
         return self.machine.merge(self.arena.eq(self.arena.variable(self.var)), entry, before)
-
-    def _move(self, mapping: TermMap, v: Any) -> Any:
-        match v:
-            case Pred():
-                return mapping.pred(v)
-            case Float(kind, width, node):
-                return Float(kind, width, mapping.real(node))
-            case Int(width, poly):
-                return Int(width, mapping.poly(poly))
-            case Pack(width, parts):
-                return Pack(width, tuple(self._move(mapping, p) for p in parts))
-            case Choice(_, pred, a, b):
-                return self.machine.dom.merge(mapping.pred(pred), self._move(mapping, a), self._move(mapping, b))
-        return v
 
     # ------------------------------------------------------------------ shared cells
     def _propose_cells(self, upcoming: Upcoming, states: frozenset[int]) -> None:

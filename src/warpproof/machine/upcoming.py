@@ -66,3 +66,19 @@ def free_atoms(v: Any) -> frozenset[int]:
             return pred.free | free_atoms(a) | free_atoms(b)
         case _:
             return frozenset()
+
+
+def moved(dom: Reals, mapping: TermMap, v: Any) -> Any:
+    """The image of a register value or predicate."""
+    match v:
+        case Pred():
+            return mapping.pred(v)
+        case Float(kind, width, node):
+            return Float(kind, width, mapping.real(node))
+        case Int(width, poly):
+            return Int(width, mapping.poly(poly))
+        case Pack(width, parts):
+            return Pack(width, tuple(moved(dom, mapping, p) for p in parts))
+        case Choice(_, pred, a, b):
+            return dom.merge(mapping.pred(pred), moved(dom, mapping, a), moved(dom, mapping, b))
+    return v

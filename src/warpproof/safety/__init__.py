@@ -7,4 +7,7 @@ from warpproof.safety.infinities import Infinities
 from warpproof.safety.memory import memory_claims
 from warpproof.safety.races import race_claims
 
-__all__ = ["Infinities", "RealConditions", "barrier_claims", "condition_claims", "definedness_claims", "memory_claims", "race_claims"]
+__all__ = [
+    "Infinities", "RealConditions", "barrier_claims", "condition_claims", "definedness_claims", "memory_claims",
+    "race_claims",
+]
