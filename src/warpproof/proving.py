@@ -10,14 +10,15 @@ from typing import Any, Final
 
 import numpy as np
 
-from warpproof.core import Claim, InputError, Ledger, Reason, Status, Unsupported, Verdict, worst
+from warpproof.core import Advice, Claim, InputError, Ledger, Reason, Status, Unsupported, Verdict, worst
 from warpproof.counterexample import MENU, Refutation, Search, describe_call, describe_difference, describe_finding
-from warpproof.equivalence import Proof
+from warpproof.equivalence import Outcome, Proof, redundant
 from warpproof.judge import PropertyResult, Report, judge
 from warpproof.ptx import Kernel
 from warpproof.reference import Launch, depends_on_inputs, trace
 
 Stage = Callable[[str], None]
+_Attempt = tuple[list[Claim], list[Mapping[str, Any]], Outcome | None]
 _SEARCH_SHARE: Final = 0.45
 _SANITY_RUNS: Final = 3
 _TRIES: Final = 2000
@@ -47,7 +48,7 @@ def prove(task: Task, on_stage: Stage) -> Report:
     began = time.monotonic()
     scope = scope_of(task.launch)
     ledger = Ledger()
-    claims, hints = _symbolic(task, began, on_stage, ledger)
+    claims, hints, outcome = _symbolic(task, began, on_stage, ledger)
     claims.append(_admits_something(task.launch))
     refutation = None
     if all(c.status is Status.SHOWN for c in claims):
@@ -57,14 +58,15 @@ def prove(task: Task, on_stage: Stage) -> Report:
         on_stage("looking for a counterexample")
         deadline = time.monotonic() + max(5.0, _SEARCH_SHARE * task.seconds)
         refutation = Search(task.kernel, task.launch, task.reference, deadline, hints).run()
+    advice = _advice(task, outcome, began) if outcome and all(c.status is Status.SHOWN for c in claims) else ()
     properties = judge(claims, scope, refutation.properties if refutation else None)
     _standing_assumptions(ledger)
     cex = describe(task, refutation) if refutation else None
     return Report(task.kernel.name, _overall(properties), properties, tuple(a for a, _ in ledger.items()), cex, None,
-                  time.monotonic() - began, sizes=scope)
+                  time.monotonic() - began, sizes=scope, advice=advice)
 
 
-def _symbolic(task: Task, began: float, on_stage: Stage, ledger: Ledger) -> tuple[list[Claim], list[Mapping[str, Any]]]:
+def _symbolic(task: Task, began: float, on_stage: Stage, ledger: Ledger) -> _Attempt:
     """Claims of the symbolic attempt, and concrete cases its open claims suggest."""
     try:
         on_stage("executing symbolically")
@@ -79,9 +81,15 @@ def _symbolic(task: Task, began: float, on_stage: Stage, ledger: Ledger) -> tupl
     except (Unsupported, RecursionError) as stuck:
         text = "the kernel and its reference can be analysed for all sizes"
         why = str(stuck) if isinstance(stuck, Unsupported) else "its terms are nested too deeply"
-        return [Claim("conditions", text, Status.OPEN, reason=Reason.UNSUPPORTED, hint=why)], []
+        return [Claim("conditions", text, Status.OPEN, reason=Reason.UNSUPPORTED, hint=why)], [], None
     hints = [c.data["case"] for c in outcome.claims if c.status is not Status.SHOWN and "case" in c.data]
-    return outcome.claims, hints
+    return outcome.claims, hints, outcome
+
+
+def _advice(task: Task, outcome: Outcome, began: float) -> tuple[Advice, ...]:
+    """What a proved kernel could do without, if that is cheap to find out."""
+    left = began + task.seconds - time.monotonic()
+    return tuple(redundant(task.kernel, task.launch, outcome.executed, outcome.figures["steps"], left))
 
 
 def _admits_something(launch: Launch) -> Claim:

@@ -8,9 +8,9 @@ import math
 import numpy as np
 import pytest
 
-from warpproof.core import PROPERTIES, Assumption, InputError, Reason, Span, Verdict
+from warpproof.core import PROPERTIES, Advice, Assumption, InputError, Reason, Span, Verdict
 from warpproof.judge import Evidence, PropertyResult, Report, undecided
-from warpproof.report import error_dict, from_dict, to_dict, to_json
+from warpproof.report import error_dict, from_dict, report_lines, to_dict, to_json
 
 GOOD = PropertyResult(
     Verdict.PROVED, evidence=(Evidence("normal-form", "y = e / s", {"x": 1}), Evidence("solver", "b")))
@@ -28,7 +28,7 @@ def proved(**changes: object) -> Report:
 def test_schema_one() -> None:
     data = json.loads(to_json(to_dict(proved())))
     assert list(data) == ["schema", "kernel", "verdict", "properties", "sizes", "assumptions", "counterexample",
-                          "certificate", "time_s", "peak_mb"]
+                          "certificate", "advice", "time_s", "peak_mb"]
     assert data["schema"] == 1
     assert data["verdict"] == "PROVED"
     assert list(data["properties"]) == list(PROPERTIES)
@@ -38,7 +38,18 @@ def test_schema_one() -> None:
         "obligations": 2, "claims": [{"kind": "normal-form", "claim": "y = e / s"}, {"kind": "solver", "claim": "b"}]}
     assert data["assumptions"] == [{"name": "no-alias", "text": "buffers do not overlap", "source": "contract"}]
     assert data["certificate"] is None
+    assert data["advice"] == []
     assert data["time_s"] == 1.235
+
+
+def test_advice_is_written_and_read_back() -> None:
+    advice = Advice("redundant-barrier", "not needed", "bar.sync", 12, "k.cu", 7)
+    data = to_dict(proved(advice=(advice,)))
+    assert data["advice"] == [{"kind": "redundant-barrier", "text": "not needed", "instruction": "bar.sync",
+                               "ptx_line": 12, "file": "k.cu", "line": 7}]
+    assert from_dict(data).advice == (advice,)
+    assert any("PTX line 12 `bar.sync` (k.cu:7): not needed" in "".join(t for t, _ in line)
+               for line in report_lines(proved(advice=(advice,))))
 
 
 @pytest.mark.parametrize("report", [

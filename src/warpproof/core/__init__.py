@@ -1,14 +1,14 @@
 """Verdicts, reasons, diagnostics with spans, the assumption ledger, numbers by their bits."""
 
 from warpproof.core.assumptions import Assumption, Ledger
-from warpproof.core.claims import Claim, Status
+from warpproof.core.claims import Advice, Claim, Status
 from warpproof.core.diagnostics import InputError, Span, Unsupported, WarpproofError
 from warpproof.core.files import read_regular
 from warpproof.core.numerals import FLOAT_FORMATS, INTEGER_WIDTHS, FloatFormat, element_width, number, ulp, ulps_apart
 from warpproof.core.verdict import PROPERTIES, Reason, Verdict, worst
 
 __all__ = [
-    "FLOAT_FORMATS", "INTEGER_WIDTHS", "PROPERTIES", "Assumption", "Claim", "FloatFormat", "InputError", "Ledger",
-    "Reason", "Span", "Status", "Unsupported", "Verdict", "WarpproofError", "element_width", "number", "read_regular",
-    "ulp", "ulps_apart", "worst",
+    "FLOAT_FORMATS", "INTEGER_WIDTHS", "PROPERTIES", "Advice", "Assumption", "Claim", "FloatFormat", "InputError",
+    "Ledger", "Reason", "Span", "Status", "Unsupported", "Verdict", "WarpproofError", "element_width", "number",
+    "read_regular", "ulp", "ulps_apart", "worst",
 ]

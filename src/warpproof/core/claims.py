@@ -33,3 +33,15 @@ class Claim:
     reason: Reason = Reason.UNPROVED
     hint: str = ""
     data: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """Something that a proved kernel could do without: an instruction by PTX line and, if known, source line."""
+
+    kind: str
+    text: str
+    instruction: str
+    ptx_line: int
+    file: str | None = None
+    line: int | None = None

@@ -51,18 +51,22 @@ def element_type(dtype: str) -> ScalarType:
 
 @dataclass(slots=True)
 class Outcome:
-    """What one attempt has established. `figures` are counts and seconds by stage."""
+    """What one attempt has established. `figures` are counts and seconds, `executed` the instructions reached."""
 
     claims: list[Claim] = field(default_factory=list)
     ledger: Ledger = field(default_factory=Ledger)
     figures: dict[str, float] = field(default_factory=dict)
+    executed: frozenset[int] = frozenset()
 
 
 class Proof:
     """Runs the symbolic machine and asks every question about its trace."""
 
-    def __init__(self, kernel: Kernel, launch: Launch, deadline: float) -> None:
-        self.kernel, self.launch, self.deadline = kernel, launch, deadline
+    def __init__(
+        self, kernel: Kernel, launch: Launch, deadline: float, without: frozenset[int] = frozenset(),
+    ) -> None:
+        """`without` are barriers and fences (by instruction) to leave out."""
+        self.kernel, self.launch, self.deadline, self.without = kernel, launch, deadline, without
         block = launch.symbolic(Arena(1)).block
         self.arena = Arena(block[0] * block[1] * block[2])
         self.symbolic: SymbolicLaunch = launch.symbolic(self.arena)
@@ -150,9 +154,7 @@ class Proof:
         """Claims on every property; what stops the run is one open claim."""
         out = self.outcome
         self._check_block()
-        setup = Setup(self.symbolic.grid, self.symbolic.block, self._arguments(), self.buffers, self._shared_bytes(),
-                      self.facts.base)
-        machine = SymbolicMachine(self.kernel, self.arena, setup, out.ledger, self.facts, self.deadline)
+        machine = self._machine()
         began = time.monotonic()
         try:
             trace = machine.run()
@@ -163,8 +165,27 @@ class Proof:
             out.claims.append(claim)
             return out
         out.figures.update(steps=trace.steps, terms=len(self.arena.reals), execute_s=time.monotonic() - began)
+        out.executed = frozenset(trace.executed)
         self._questions(machine, trace, outputs)
         return out
+
+    def ordering(self) -> list[Claim]:
+        """The claims on races and barriers alone; what stops the run raises `Unsupported`."""
+        machine = self._machine()
+        trace = machine.run()
+        checker = OutputChecker(self.arena, self.facts, machine.dom, self._block_dims(), machine.where)
+        return self._races(checker, machine, trace) + barrier_claims(self.arena, self.facts, trace, machine.where)
+
+    def _machine(self) -> SymbolicMachine:
+        setup = Setup(self.symbolic.grid, self.symbolic.block, self._arguments(), self.buffers, self._shared_bytes(),
+                      self.facts.base)
+        machine = SymbolicMachine(self.kernel, self.arena, setup, self.outcome.ledger, self.facts, self.deadline)
+        machine.without = self.without
+        return machine
+
+    def _races(self, checker: OutputChecker, machine: SymbolicMachine, trace: Trace) -> list[Claim]:
+        return race_claims(self.arena, self.facts, trace, self.buffers, self._block_dims(), self._splitter(checker),
+                           machine.where)
 
     def _questions(self, machine: SymbolicMachine, trace: Trace, outputs: Mapping[str, ReferenceArray]) -> None:
         out, where = self.outcome, machine.where
@@ -178,8 +199,7 @@ class Proof:
                 self.arena, trace, self._conditions(checker, trace),
                 [(path, r.reference) for path, r in checker.rewriters]),
             "memory_s": lambda: memory_claims(self.arena, self.facts, trace, self.buffers, shapes, where),
-            "races_s": lambda: race_claims(
-                self.arena, self.facts, trace, self.buffers, self._block_dims(), self._splitter(checker), where),
+            "races_s": lambda: self._races(checker, machine, trace),
             "barriers_s": lambda: barrier_claims(self.arena, self.facts, trace, where),
         }
         for name, stage in stages.items():

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from warpproof.core import PROPERTIES, Assumption, Reason, Verdict, worst
+from warpproof.core import PROPERTIES, Advice, Assumption, Reason, Verdict, worst
 
 REQUIRED: Final = ("equivalence", "memory", "races", "barriers")
 
@@ -48,6 +48,7 @@ class Report:
     time_s: float = 0.0
     peak_mb: float = 0.0
     sizes: str = ""
+    advice: tuple[Advice, ...] = ()
 
     def __post_init__(self) -> None:
         unknown = set(self.properties) - set(PROPERTIES)

@@ -65,6 +65,22 @@ class Footprint:
         self.read_at[cells] = instruction
         return self._first(clash, self.written_at, cells)
 
+    def read_any(self, cells: IntVector, lanes: IntVector, instruction: int) -> int | None:
+        """Record that each of `lanes` may read any of `cells`; the instruction of a conflicting write, or None."""
+        codes = self.writer[cells]
+        warps = np.unique(lanes // 32)
+        ordered = codes == _NOBODY
+        if len(lanes) == 1:
+            ordered |= codes == lanes[0]
+        if len(warps) == 1:
+            ordered |= codes == self.lanes + warps[0]
+        if len(lanes) == 1:
+            self._merge(self.reader, cells, np.full(len(cells), lanes[0]))
+        else:
+            self.reader[cells] = _MANY
+        self.read_at[cells] = instruction
+        return self._first_at(~ordered | (self.pending.stage[cells] > 0), cells)
+
     def write(
         self, cells: IntVector, lanes: IntVector, instruction: int, alike: bool = False
     ) -> tuple[int, int] | None:
@@ -81,6 +97,9 @@ class Footprint:
         self._merge(self.writer, cells, lanes)
         self.written_at[cells] = instruction
         return found
+
+    def _first_at(self, clash: npt.NDArray[np.bool_], cells: IntVector) -> int | None:
+        return int(self.written_at[cells[int(np.argmax(clash))]]) if clash.any() else None
 
     def _first(self, clash: npt.NDArray[np.bool_], at: Codes, cells: IntVector) -> tuple[int, int] | None:
         if not clash.any():

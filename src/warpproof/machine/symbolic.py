@@ -68,6 +68,7 @@ class SymbolicMachine:
         self._predicate: Pred | None = None
         self._written: list[tuple[str, Any]] = []  # by the predicated instruction under way
         self.depth = 0  # enclosing forks and loops
+        self.without: frozenset[int] = frozenset()  # instructions that are left out
         self._stays = ExitStack()  # the lanes that guarded exits leave over, to the end of the run
 
     # ------------------------------------------------------------------ context of the domain
@@ -175,6 +176,8 @@ class SymbolicMachine:
         for index in range(block.start, block.stop):
             ins = self.kernel.code[index]
             self._tick(index)
+            if index in self.without and not self.frames:
+                continue
             bound, decoded = self._decode(index, ins)
             if bound.control == "call":
                 if self.guard_of(ins).op != "true":

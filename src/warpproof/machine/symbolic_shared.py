@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from warpproof.core import Unsupported
 from warpproof.domains import Choice, Float, Int, Pack, ScalarType, Undef, Value
 from warpproof.machine.mixing import mix, permute
+from warpproof.machine.reach import reach, value_at
 from warpproof.machine.trace import Hazard
 from warpproof.terms import IntVector, Poly, const
 
 if TYPE_CHECKING:
     from warpproof.machine.symbolic import SymbolicMachine
+
+_ANY: Final = "at an address that depends on a symbol"
 
 
 class SharedAccess:
@@ -75,6 +78,8 @@ class SharedAccess:
         m = self.machine
         if width < m.shared.unit:
             return self._piece(offset, width)
+        if not offset.is_constant():
+            return self._somewhere(offset, width)
         cells = self._cells(offset, width)
         if cells is None:
             return Undef(8 * width, "shared memory read outside its allocation")
@@ -82,6 +87,21 @@ class SharedAccess:
         value, written = m.shared.load(cells, width, m.path.mask)
         value = self._on_path(value)
         if not written and _poisoned(value):
+            self._hazard("uninitialised", "shared memory is read where it may not have been written")
+        return value
+
+    def _somewhere(self, offset: Poly, width: int) -> Value:
+        """The value at an address that depends on a symbol; every cell it may reach counts as read."""
+        m = self.machine
+        found = reach(m, offset, width)
+        clash = m.shared.footprint.read_any(found.cells, np.nonzero(m.path.mask)[0], m.current)
+        if clash is not None:
+            m.trace.hazards.append(
+                Hazard("race", f"shared memory read {_ANY} while another thread's access is unordered", m.current,
+                       clash, m.path.condition())
+            )
+        value = self._on_path(value_at(m, found))
+        if _poisoned(value):
             self._hazard("uninitialised", "shared memory is read where it may not have been written")
         return value
 

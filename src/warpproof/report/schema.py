@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Any, Final
 
-from warpproof.core import PROPERTIES, Assumption, Reason, Verdict, WarpproofError
+from warpproof.core import PROPERTIES, Advice, Assumption, Reason, Verdict, WarpproofError
 from warpproof.judge import Evidence, PropertyResult, Report
 
 SCHEMA: Final = 1
@@ -27,9 +27,15 @@ def to_dict(report: Report) -> dict[str, Any]:
         "assumptions": [{"name": a.name, "text": a.text, "source": a.source} for a in report.assumptions],
         "counterexample": None if report.counterexample is None else jsonable(report.counterexample),
         "certificate": report.certificate,
+        "advice": [_advice(a) for a in report.advice],
         "time_s": round(report.time_s, 3),
         "peak_mb": round(report.peak_mb, 1),
     }
+
+
+def _advice(a: Advice) -> dict[str, Any]:
+    return {"kind": a.kind, "text": a.text, "instruction": a.instruction, "ptx_line": a.ptx_line, "file": a.file,
+            "line": a.line}
 
 
 def to_json(value: Mapping[str, Any]) -> str:
@@ -69,7 +75,8 @@ def from_dict(data: Mapping[str, Any]) -> Report:
             properties={str(name): _result(p) for name, p in data["properties"].items()},
             assumptions=tuple(Assumption(a["name"], a["text"], a["source"]) for a in data["assumptions"]),
             counterexample=data["counterexample"], certificate=data["certificate"],
-            time_s=float(data["time_s"]), peak_mb=float(data["peak_mb"]), sizes=str(data["sizes"]))
+            time_s=float(data["time_s"]), peak_mb=float(data["peak_mb"]), sizes=str(data["sizes"]),
+            advice=tuple(Advice(**a) for a in data.get("advice", ())))
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"not a report: {error!r}") from None
 

@@ -36,6 +36,10 @@ def report_lines(report: Report) -> list[Line]:
             lines.append((("    ", ""), (a.name, "cyan"), (f": {a.text}", ""), (source, "dim")))
     if report.counterexample is not None:
         lines += counterexample_lines(report.counterexample)
+    for advice in report.advice:
+        source = f" ({advice.file}:{advice.line})" if advice.file else ""
+        lines.append((("  advice       ", "cyan"), (
+            f"PTX line {advice.ptx_line} `{advice.instruction}`{source}: {advice.text}", "")))
     if report.certificate:
         lines.append((("  certificate ", "dim"), (report.certificate, "")))
     peak = f", {report.peak_mb:.0f} MB" if report.peak_mb else ""

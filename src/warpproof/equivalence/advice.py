@@ -1,0 +1,49 @@
+"""Barriers and fences that a proved kernel does not need: its accesses stay ordered without each of them.
+
+Values do not depend on a barrier; what a proof without it has to show again is that no race appears and that threads
+still meet at the others. Each is left out alone: two that are unnecessary need not be so together.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Final
+
+from warpproof.core import Advice, Status, Unsupported
+from warpproof.equivalence.proof import Proof
+from warpproof.ptx import Instruction, Kernel
+from warpproof.reference import Launch
+
+STEPS: Final = 60_000  # symbolic steps to spend; more barriers than that allows are not looked at
+
+
+def redundant(kernel: Kernel, launch: Launch, executed: frozenset[int], steps: float, seconds: float) -> list[Advice]:
+    """The barriers and fences without which the ordering of all accesses is still proved, in code order."""
+    sites = [i for i in sorted(executed) if i < len(kernel.code) and _removable(kernel.code[i])]
+    if steps * len(sites) > STEPS:
+        return []
+    deadline = time.monotonic() + seconds
+    return [_advice(kernel.code[i]) for i in sites if _ordered_without(kernel, launch, i, deadline)]
+
+
+def _removable(ins: Instruction) -> bool:
+    """Orders accesses and has no result: not a reduction over the CTA, an arrival, or a proxy fence."""
+    if ins.name in ("bar", "barrier"):
+        return "sync" in ins.modifiers and "cluster" not in ins.modifiers
+    return ins.name in ("membar", "fence") and not any(m.startswith("proxy") for m in ins.modifiers)
+
+
+def _ordered_without(kernel: Kernel, launch: Launch, index: int, deadline: float) -> bool:
+    try:
+        claims = Proof(kernel, launch, deadline, frozenset({index})).ordering()
+    except (Unsupported, RecursionError):
+        return False
+    return time.monotonic() < deadline and all(c.status is Status.SHOWN for c in claims)
+
+
+def _advice(ins: Instruction) -> Advice:
+    what = "fence" if ins.name in ("membar", "fence") else "barrier"
+    line = ins.source[1] if ins.source else None
+    file = ins.source[0] if ins.source else None
+    text = f"this {what} is unnecessary: without it all accesses are still ordered, and the kernel is still proved"
+    return Advice(f"redundant-{what}", text, ins.opcode, ins.span.line, file, line)
