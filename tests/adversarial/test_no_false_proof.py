@@ -5,7 +5,17 @@ from __future__ import annotations
 import pytest
 from attempt import Case, Family
 from block_cases import COPIES, LOOPS, ROWS, SHUFFLES, SUM, TILES, TREES
-from elementwise_cases import ELEMENTWISE, FALLS_SHORT, INDICES, LAUNCHES, NOT_A_NUMBER, PARTIAL, STORES, UNDEFINED, VALUES
+from elementwise_cases import (
+    ELEMENTWISE,
+    FALLS_SHORT,
+    INDICES,
+    LAUNCHES,
+    NOT_A_NUMBER,
+    PARTIAL,
+    STORES,
+    UNDEFINED,
+    VALUES,
+)
 from memory_cases import (
     ALIASES,
     EMPTY,
