@@ -82,7 +82,8 @@ def _symbolic(task: Task, began: float, on_stage: Stage, ledger: Ledger) -> _Att
         text = "the kernel and its reference can be analysed for all sizes"
         why = str(stuck) if isinstance(stuck, Unsupported) else "its terms are nested too deeply"
         return [Claim("conditions", text, Status.OPEN, reason=Reason.UNSUPPORTED, hint=why)], [], None
-    hints = [c.data["case"] for c in outcome.claims if c.status is not Status.SHOWN and "case" in c.data]
+    cases = [c.data["case"] for c in outcome.claims if c.status is not Status.SHOWN and "case" in c.data]
+    hints = [{**case, "sizes": proof.symbolic.completed(case["sizes"])} for case in cases]
     return outcome.claims, hints, outcome
 
 

@@ -17,6 +17,7 @@ from warpproof.core import Unsupported
 from warpproof.domains import Float, Int, Pack, ScalarType, Undef, Value
 from warpproof.machine.footprint import Footprint
 from warpproof.machine.recurrences import Closer
+from warpproof.machine.shared import SYMBOLIC_ADDRESS
 from warpproof.machine.shifts import HOLE, Shifter
 from warpproof.machine.upcoming import Upcoming
 from warpproof.terms import Atom, IntVector, Poly, Pred, Real
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 
 _GROUPS: Final = 4
+_RING: Final = 8
+"""Stages of a ring of tiles, at most."""
 _ROUNDS: Final = 16
 _WIDTHS: Final = (1024, 512, 256, 128, 64, 32, 16, 8, 4, 2)
 
@@ -173,10 +176,11 @@ class LoopSolver:
 
     # ------------------------------------------------------------------ symbolic loops
     def _solve(self, body: Callable[[], Pred], header: int, entry: Snapshot, foot: Footprint) -> None:
-        """Close the loop from the entry state, as it is or as groups of two to four iterations (stage counters)."""
+        """Close the loop from the entry state, as it is or as groups of iterations: up to four, and more where only the
+        address of a stage stands in the way."""
         m = self.machine
         first: Unsupported | None = None
-        for group in range(1, _GROUPS + 1):
+        for group in range(1, _RING + 1):
             try:
                 again = Snapshot(entry.registers, (entry.shared[0].copy(), entry.shared[1].copy()), entry.mark)
                 self._close(self._grouped(body, group), header, again)
@@ -187,6 +191,8 @@ class LoopSolver:
                     raise
                 self._restore(entry)
                 m.shared.footprint = foot.copy()
+                if group >= _GROUPS and SYMBOLIC_ADDRESS not in stuck.why:
+                    break
         if first is not None:
             raise first
 

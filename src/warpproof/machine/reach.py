@@ -14,13 +14,13 @@ import numpy as np
 
 from warpproof.core import Unsupported
 from warpproof.domains import Choice, Float, Int, Pack, Reals, Undef, Value
+from warpproof.machine.shared import SYMBOLIC_ADDRESS
 from warpproof.terms import Arena, IntVector, Poly, Pred, Real, TermMap, const
 
 if TYPE_CHECKING:
     from warpproof.machine.symbolic import SymbolicMachine
 
 _SEGMENTS: Final = 8
-_WHAT: Final = "an address that depends on a symbol"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ def reach(m: SymbolicMachine, offset: Poly, width: int) -> Reach:
     """The cells of a load at a byte offset. Raises `Unsupported` when no bound on them is known."""
     unit = m.shared.unit
     if width != unit or any(np.any(np.asarray(c % unit)) for c in offset.terms.values()):
-        raise Unsupported("shared memory", f"{_WHAT} and is not a whole cell")
+        raise Unsupported("shared memory", f"{SYMBOLIC_ADDRESS} and is not a whole cell")
     cell = offset.exact_div(unit)
     step = cell.symbolic().content() or 1
     fixed = np.asarray(cell.constant)
@@ -66,7 +66,7 @@ def _range(m: SymbolicMachine, number: Poly, step: int, rest: int) -> tuple[int,
     for a, b in candidates:
         if m.holds(arena.conj((arena.le(a - number), arena.le(number - b)))):
             return a, b
-    raise Unsupported("shared memory", f"{_WHAT} without a known bound")
+    raise Unsupported("shared memory", f"{SYMBOLIC_ADDRESS} without a known bound")
 
 
 def value_at(m: SymbolicMachine, r: Reach) -> Value:
@@ -76,7 +76,7 @@ def value_at(m: SymbolicMachine, r: Reach) -> Value:
         return Undef(8 * m.shared.unit, "shared memory that may not have been written")
     cuts = _cuts(owner, lane)
     if len(cuts) > _SEGMENTS:
-        raise Unsupported("shared memory", f"{_WHAT} reaches cells of more than {_SEGMENTS} stores")
+        raise Unsupported("shared memory", f"{SYMBOLIC_ADDRESS} reaches cells of more than {_SEGMENTS} stores")
     out: Value | None = None
     for a, b in reversed(list(zip(cuts, [*cuts[1:], r.count], strict=True))):
         here = _carried(m.dom, m.shared.values[int(owner[a])], lane[a:b], r.number - a)
@@ -142,7 +142,7 @@ class Carrier(TermMap):
         slope, rest = divmod(int(at[1] - at[0]), int(self.among[1] - self.among[0])) if (
             self.among[1] != self.among[0]) else (0, 1)
         if rest or (at - at[0] != slope * (self.among - self.among[0])).any():
-            raise Unsupported("shared memory", f"{_WHAT}, of values without a common form")
+            raise Unsupported("shared memory", f"{SYMBOLIC_ADDRESS}, of values without a common form")
         return self.target * slope + int(at[0] - slope * self.among[0])
 
     def _mask_of(self, p: Pred) -> Pred | None:
@@ -151,7 +151,7 @@ class Carrier(TermMap):
         inside = np.frombuffer(p.data, dtype=bool)[self.among]
         if inside.all() or not inside.any():
             return self.arena.true if inside.all() else self.arena.false
-        raise Unsupported("shared memory", f"{_WHAT}, of values that some lanes do not have")
+        raise Unsupported("shared memory", f"{SYMBOLIC_ADDRESS}, of values that some lanes do not have")
 
     def _leaf_of(self, x: Real) -> Real | None:
         match x.op:
@@ -165,7 +165,7 @@ class Carrier(TermMap):
                 pass
             case _:
                 return None
-        raise Unsupported("shared memory", f"{_WHAT}, of values exchanged between lanes")
+        raise Unsupported("shared memory", f"{SYMBOLIC_ADDRESS}, of values exchanged between lanes")
 
     def _moved(self, x: Real) -> Real | None:
         source = self.arena.permutation(x)[self.among]
@@ -176,4 +176,4 @@ class Carrier(TermMap):
             if not rest:
                 moved = self.target * slope + int(source[0] - slope * self.among[0])
                 return Carrier(self.arena, source, moved).real(inner)
-        raise Unsupported("shared memory", f"{_WHAT}, of values exchanged between lanes")
+        raise Unsupported("shared memory", f"{SYMBOLIC_ADDRESS}, of values exchanged between lanes")

@@ -6,6 +6,8 @@ per lane; a symbolic address raises `Unsupported`. Stores under a symbolic path 
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 
 from warpproof.core import Unsupported
@@ -14,7 +16,8 @@ from warpproof.machine.footprint import Footprint
 from warpproof.machine.mixing import mix, permute
 from warpproof.terms import BoolVector, IntVector, Poly, Pred
 
-_EMPTY = -1
+SYMBOLIC_ADDRESS: Final = "an address that depends on a symbol"
+_EMPTY: Final = -1
 
 
 class SharedMemory:
@@ -47,7 +50,7 @@ class SharedMemory:
     def locate(self, address: Poly, width: int, mask: BoolVector) -> IntVector:
         """Cell numbers of the first unit of an access of `width` bytes, for every lane (inactive ones repeat one)."""
         if not address.is_constant():
-            raise Unsupported("shared memory", "an address that depends on a symbol")
+            raise Unsupported("shared memory", SYMBOLIC_ADDRESS)
         a = np.asarray(address.lanes(self.dom.lanes))
         a = np.where(mask, a, a[int(np.argmax(mask))])
         if width % self.unit or (a % self.unit).any():

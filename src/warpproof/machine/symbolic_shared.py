@@ -10,6 +10,7 @@ from warpproof.core import Unsupported
 from warpproof.domains import Choice, Float, Int, Pack, ScalarType, Undef, Value
 from warpproof.machine.mixing import mix, permute
 from warpproof.machine.reach import reach, value_at
+from warpproof.machine.shared import SYMBOLIC_ADDRESS
 from warpproof.machine.trace import Hazard
 from warpproof.terms import IntVector, Poly, const
 
@@ -109,7 +110,7 @@ class SharedAccess:
         """Part of a cell: no store is as narrow, so the cell is one value."""
         m, unit = self.machine, self.machine.shared.unit
         if not offset.is_constant():
-            raise Unsupported("shared memory", "an address that depends on a symbol")
+            raise Unsupported("shared memory", SYMBOLIC_ADDRESS)
         inside = offset.lanes(self.arena.lanes) % unit
         whole = self._element(offset - const(inside), unit)
         parts = m.dom.unpack(8 * unit, whole, unit // width)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Final
 
+from warpproof.algebra import Undefined, evaluate
 from warpproof.core import InputError, Unsupported, element_width
 from warpproof.reference.concrete import index_extents, integer
 from warpproof.reference.expressions import Expression
@@ -104,6 +105,14 @@ class SymbolicLaunch:
     block: tuple[int, int, int]
     dynamic_shared: Poly
     buffers: Mapping[str, SymbolicBuffer]
+
+    def completed(self, sizes: Mapping[str, int]) -> dict[str, int]:
+        """Sizes with those that others define (`stride == n`) set to what they are then; unchanged where one is unknown."""
+        values = {a.id: sizes[a.name] for a in self.arena.atoms if a.kind == "size" and a.name in sizes}
+        try:
+            return {**sizes, **{n: evaluate(self.arena, p, values, 0) for n, p in self.sizes.items()}}
+        except Undefined:
+            return dict(sizes)
 
 
 class SymbolicAlgebra:
@@ -291,9 +300,46 @@ class _Builder:
             if lo is not None and hi is not None and lo > hi:
                 raise InputError("REF209", f"no value of {name!r} satisfies its preconditions: {lo} <= {name} <= {hi}")
             self.values[name] = self.arena.symbol("size", name, lo, hi)
+        self._eliminate(ranges)
         for p in self.launch.params:
             if p.kind == "scalar" and not p.is_integer:
                 self.values[p.name] = self.arena.scalar(p.name)
+
+    def _eliminate(self, ranges: Mapping[str, Range]) -> None:
+        """Sizes that a precondition such as `stride == n` defines by others become that expression, within its range."""
+        kept = []
+        for c in self.rest:
+            if not self._defines(c, ranges):
+                kept.append(c)
+        self.rest = kept
+
+    def _defines(self, c: Expression, ranges: Mapping[str, Range]) -> bool:
+        match c.comparison():
+            case (a, "==", b):
+                sides = ((a, b), (b, a))
+            case _:
+                return False
+        for name, by in sides:
+            if name.text not in ranges or by.buffers or not by.names <= set(ranges):
+                continue
+            symbol, value = self.values[name.text], self._poly(by)
+            if not isinstance(symbol, Poly) or symbol.key != self.arena.symbol("size", name.text, None, None).key:
+                continue  # defined by another precondition
+            (atom,) = symbol.atoms()
+            if self._mentions(value, atom):
+                continue
+            for n, v in self.values.items():
+                if isinstance(v, Poly):
+                    self.values[n] = self.arena.substitute_poly(v, {atom: value})
+            self.facts = [self.arena.substitute_pred(f, {atom: value}) for f in self.facts]
+            lo, hi = ranges[name.text]
+            self.facts += [self.arena.le(const(lo) - value)] if lo is not None else []
+            self.facts += [self.arena.le(value - hi)] if hi is not None else []
+            return True
+        return False
+
+    def _mentions(self, p: Poly, atom: int) -> bool:
+        return any(a == atom or any(self._mentions(q, atom) for q in self.arena.atoms[a].args) for a in p.atoms())
 
     def finish(self) -> SymbolicLaunch:
         """The launch, its preconditions sorted by what they speak of."""

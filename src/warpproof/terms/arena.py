@@ -253,7 +253,8 @@ class Arena(RealArena):
                 p = x.data[1] if x.op == "load" else x.data
                 return bool(self.permutation_map(lanes).poly(p) == p)
             case "state" | "cell":
-                return False
+                source = np.frombuffer(x.data[1], np.int64)
+                return bool((source[lanes] == source).all())
             case _:
                 return x.pred is None or self.permutation_map(lanes).pred(x.pred) is x.pred
 
