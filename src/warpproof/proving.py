@@ -83,7 +83,7 @@ def _symbolic(task: Task, began: float, on_stage: Stage, ledger: Ledger) -> _Att
         why = str(stuck) if isinstance(stuck, Unsupported) else "its terms are nested too deeply"
         return [Claim("conditions", text, Status.OPEN, reason=Reason.UNSUPPORTED, hint=why)], [], None
     cases = [c.data["case"] for c in outcome.claims if c.status is not Status.SHOWN and "case" in c.data]
-    hints = [{**case, "sizes": proof.symbolic.completed(case["sizes"])} for case in cases]
+    hints: list[Mapping[str, Any]] = [{**case, "sizes": proof.symbolic.completed(case["sizes"])} for case in cases]
     return outcome.claims, hints, outcome
 
 

@@ -336,10 +336,11 @@ class Integers:
 
     def merge(self, p: Pred, a: Poly, b: Poly) -> Poly:
         """p ? a : b; where an equality makes both agree, the more general one."""
-        if a == b or p.op == "true":
+        if p.op in ("true", "false"):
+            return a if p.op == "true" else b
+        a, b = self._decided(a, p), self._decided(b, self.arena.negate(p))
+        if a == b:
             return a
-        if p.op == "false":
-            return b
         mask = self.arena.mask_of(p)
         if mask is not None:
             keys = a.terms.keys() | b.terms.keys()
@@ -352,6 +353,19 @@ class Integers:
             return agreed
         common = Poly({m: c for m, c in a.terms.items() if m in b.terms and Poly({m: c}) == Poly({m: b.terms[m]})})
         return common + self.arena.derived("phi", (a - common, b - common), p)
+
+    def _decided(self, q: Poly, given: Pred) -> Poly:
+        """q with the choices it is a sum of decided where `given` decides them."""
+        arena = self.arena
+        for ident in q.atoms():
+            atom = arena.atoms[ident]
+            if atom.kind != "phi" or atom.pred is None:
+                continue
+            if arena.implies(given, atom.pred):
+                q = arena.substitute_poly(q, {ident: atom.args[0]})
+            elif arena.implies(given, arena.negate(atom.pred)):
+                q = arena.substitute_poly(q, {ident: atom.args[1]})
+        return q
 
     def _agreed(self, p: Pred, a: Poly, b: Poly) -> Poly | None:
         """One side where the condition makes both agree on the other (⌊n/4⌋ is 0 where n < 4)."""

@@ -7,6 +7,7 @@ if that run confirms it (step) and it gives the entry value at i = 0 (base); wha
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
@@ -180,19 +181,21 @@ class LoopSolver:
         address of a stage stands in the way."""
         m = self.machine
         first: Unsupported | None = None
-        for group in range(1, _RING + 1):
+        addressed = True
+        for group, settled in itertools.product(range(1, _RING + 1), (False, True)):
+            if not addressed and (settled or group > _GROUPS):
+                continue
+            m.shared.footprint = foot.copy()
             try:
                 again = Snapshot(entry.registers, (entry.shared[0].copy(), entry.shared[1].copy()), entry.mark)
-                self._close(self._grouped(body, group), header, again)
+                self._close(self._grouped(body, group), header, again, settled=settled)
                 return
             except Unsupported as stuck:
                 first = first or stuck
                 if "out of time" in stuck.why or "steps" in stuck.why:
                     raise
+                addressed = SYMBOLIC_ADDRESS in stuck.why
                 self._restore(entry)
-                m.shared.footprint = foot.copy()
-                if group >= _GROUPS and SYMBOLIC_ADDRESS not in stuck.why:
-                    break
         if first is not None:
             raise first
 
@@ -221,7 +224,8 @@ class LoopSolver:
 
         return run
 
-    def _close(self, body: Callable[[], Pred], header: int, entry: Snapshot) -> None:
+    def _close(self, body: Callable[[], Pred], header: int, entry: Snapshot, *, settled: bool = False) -> None:
+        """Close the loop; `settled` looks for integers that no longer change after the first iteration."""
         m = self.machine
         after, go, tail = self._probe(body, entry)
         var = self.arena.fresh("loop", f"i{len(m.path.loops)}@{m.graph.blocks[header].start}", 0, None)
@@ -229,23 +233,25 @@ class LoopSolver:
         guess.changed = np.nonzero((entry.shared[0] != after.shared[0]) | (entry.shared[1] != after.shared[1]))[0]
         held = self.arena.domain(var.id, Poly({}))
         start = m.shared.footprint.union(tail)
-        go = self._stable(body, header, entry, guess, var, held, start)
         shifter = Shifter(m, entry, guess, var)
+        if settled and not shifter.settle(*self._second(body, entry, after, go)):
+            raise Unsupported("loop", SYMBOLIC_ADDRESS)
+        go = self._stable(body, header, entry, guess, var, held, start, shifter if settled else None, strict=False)
         proposed = shifter.propose(Upcoming(m.dom, go))
         if proposed or any(_poisoned(m.registers.get(name)) for name in guess.states):
-            go = self._stable(body, header, entry, guess, var, held, start, shifter)
+            go = self._stable(body, header, entry, guess, var, held, start, shifter, strict=True)
         Closer(m, header, var, guess, entry, go, held).close()
 
     def _stable(
         self, body: Callable[[], Pred], header: int, entry: Snapshot, guess: Guess, var: Atom, held: Pred,
-        start: Footprint, shifter: Shifter | None = None,
+        start: Footprint, shifter: Shifter | None, *, strict: bool,
     ) -> Pred:
         """Run from iteration i until nothing is withdrawn; the continue condition."""
         m = self.machine
         for _ in range(_ROUNDS):
             go, end, left = self._arbitrary(body, entry, guess, var, held, start)
             upcoming = Upcoming(m.dom, go)
-            stable = self._refine(guess, entry.registers, var, upcoming, strict=shifter is not None)
+            stable = self._refine(guess, entry.registers, var, upcoming, strict=strict)
             if shifter is not None:
                 stable = shifter.confirmed(upcoming) and stable
             if not end.within(start):
@@ -267,6 +273,22 @@ class LoopSolver:
         self._restore(entry)
         m.shared.footprint = foot
         return after, go, tail
+
+    def _second(
+        self, body: Callable[[], Pred], entry: Snapshot, after: Snapshot, go: Pred,
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The registers after the first and after the second iteration; the machine is put back."""
+        m = self.machine
+        foot = m.shared.footprint.copy()
+        upcoming = Upcoming(m.dom, go)
+        one = {n: upcoming.value(v) for n, v in after.registers.items()}
+        self._restore(Snapshot(one, after.shared, after.mark))
+        with m.path.under(go):
+            upcoming = Upcoming(m.dom, self._traced(body)[0])
+        two = {n: upcoming.value(v) for n, v in m.registers.items()}
+        self._restore(entry)
+        m.shared.footprint = foot
+        return one, two
 
     def _traced(self, body: Callable[[], Pred]) -> tuple[Pred, Footprint]:
         """Run a body; its continue condition, and the footprint on the side that goes on to the next one."""

@@ -6,11 +6,12 @@ g(i−1); iteration 0 starts from the entry value, which is g(−1) when the pro
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from warpproof.domains import Choice, Float, Pack, Undef, Value
+from warpproof.domains import Choice, Float, Int, Pack, Undef, Value
 from warpproof.machine.upcoming import Upcoming, free_atoms, moved
 from warpproof.terms import Atom, Real
 
@@ -31,6 +32,17 @@ class Shifter:
         self._before = machine.arena.substitution({var.id: i * 0 - 1})
         self._left: dict[str, Any] = {}
         self._cells: dict[int, tuple[int, int]] = {}  # cell: (value id left, lane)
+
+    def settle(self, one: Mapping[str, Any], two: Mapping[str, Any]) -> bool:
+        """Take integers that the second iteration leaves as the first did, but that start otherwise; False for none."""
+        for name, v in one.items():
+            if name in self.guess.affine and isinstance(v, Int) and v == two.get(name):
+                entry = self.entry.registers[name]
+                del self.guess.affine[name]
+                self.guess.unknown[name] = entry
+                self._left[name] = v
+                self.guess.shifts[name] = self._start(entry, v)
+        return bool(self._left)
 
     def propose(self, upcoming: Upcoming) -> bool:
         """Fill the guess with shifts for what the last run left closed; False when nothing needs one."""

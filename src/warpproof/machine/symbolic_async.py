@@ -13,7 +13,7 @@ import numpy as np
 
 from warpproof.core import Unsupported
 from warpproof.domains import AsyncCopy, AsyncGroup, Int, ScalarType, Value
-from warpproof.terms import Arena, Poly, Pred, const
+from warpproof.terms import const
 
 if TYPE_CHECKING:
     from warpproof.machine.symbolic import SymbolicMachine
@@ -77,7 +77,7 @@ class AsyncCopies:
         source_size: Any = effect.source_size
         p = m.dom.integers.view(source_size, ScalarType("u", 32))
         m.require("cp.async source size at most the copy size", arena.le(p - effect.size))
-        return lambda k: arena.conj((kept, at_least(arena, p, k)))
+        return lambda k: arena.conj((kept, arena.le(const(k) - p)))
 
     # ------------------------------------------------------------------ groups
     def group(self, effect: AsyncGroup) -> None:
@@ -94,17 +94,3 @@ class AsyncCopies:
                 fp.settle(*fp.pending.complete(left, m.path.mask))
             case _:
                 raise Unsupported(f"cp.async.{effect.kind}", "unknown group operation")
-
-
-def at_least(arena: Arena, p: Poly, k: int) -> Pred:
-    """p ≥ k, with choices between constants decided on each side."""
-    symbolic = p.symbolic()
-    if len(symbolic.terms) == 1:
-        ((m, c),) = symbolic.terms.items()
-        atom = arena.atoms[m[0]]
-        if len(m) == 1 and atom.kind == "phi" and atom.pred is not None:
-            yes, no = (at_least(arena, q * c + const(p.constant), k) for q in atom.args)
-            if yes is no:
-                return yes
-            return arena.disj((arena.conj((atom.pred, yes)), arena.conj((arena.negate(atom.pred), no))))
-    return arena.le(const(k) - p)

@@ -28,6 +28,7 @@ from warpproof.domains import (
 from warpproof.machine.fragments import Layout, default_stride, fragment, fragment_bytes, layout_of
 from warpproof.machine.matrix import operand_layouts
 from warpproof.machine.mixing import Mixer
+from warpproof.machine.shared import SYMBOLIC_ADDRESS
 from warpproof.machine.symbolic_warp import whole_warps
 from warpproof.machine.trace import Hazard
 from warpproof.terms import IntVector, Poly, Real, const
@@ -85,7 +86,7 @@ def _elements(machine: SymbolicMachine, effect: MatrixLoad | MatrixStore) -> lis
 def _constant(machine: SymbolicMachine, offset: Poly, count: int) -> IntVector:
     n = machine.arena.lanes
     if not offset.is_constant():
-        raise Unsupported("ldmatrix", "a shared address that depends on a symbol")
+        raise Unsupported("ldmatrix", SYMBOLIC_ADDRESS)
     if n % 32:
         raise Unsupported("ldmatrix", "the last warp of the CTA is not full")
     rows = offset.lanes(n)

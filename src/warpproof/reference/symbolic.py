@@ -307,11 +307,7 @@ class _Builder:
 
     def _eliminate(self, ranges: Mapping[str, Range]) -> None:
         """Sizes that a precondition such as `stride == n` defines by others become that expression, within its range."""
-        kept = []
-        for c in self.rest:
-            if not self._defines(c, ranges):
-                kept.append(c)
-        self.rest = kept
+        self.rest = [c for c in self.rest if not self._defines(c, ranges)]
 
     def _defines(self, c: Expression, ranges: Mapping[str, Range]) -> bool:
         match c.comparison():

@@ -68,11 +68,28 @@ class PredicateArena(IntegerArena):
         signs = self._or_operands(-p)
         if signs is not None:
             return self.conj(self.le(-q) for q in signs)  # a | b ≥ 0
+        chosen = self._le_choice(p)
+        if chosen is not None:
+            return chosen
         g = p.content()
         if g > 1:
             c = p.constant
             p = p.symbolic().exact_div(g) + const(-((-c) // g))
         return self._pred("le", (), p, ())
+
+    def _le_choice(self, p: Poly) -> Pred | None:
+        """A comparison of one choice that a side decides: by cases."""
+        symbolic = p.symbolic()
+        if len(symbolic.terms) != 1:
+            return None
+        ((m, c),) = symbolic.terms.items()
+        atom = self.atoms[m[0]]
+        if len(m) != 1 or atom.kind != "phi" or atom.pred is None:
+            return None
+        yes, no = (self.le(q * c + const(p.constant)) for q in atom.args)
+        if not {yes.op, no.op} & {"true", "false"}:
+            return None
+        return self.disj((self.conj((atom.pred, yes)), self.conj((self.negate(atom.pred), no))))
 
     def lt(self, p: Poly, q: Poly) -> Pred:
         """p < q."""
