@@ -52,9 +52,6 @@ if TYPE_CHECKING:
     from warpproof.machine.symbolic import SymbolicMachine
 
 _AXES: Final = {"x": 0, "y": 1, "z": 2}
-# Variables in shared and local memory are offsets, without a base; a generic address of shared memory may stand for one
-_OWN: Final = {"shared": "", "local": "", "const": "module"}
-_NAMED: Final = {"shared": (("shared", "window"),)}
 
 
 class Answers:
@@ -202,10 +199,7 @@ class Answers:
             if space == "param" or not space:
                 raise Unsupported("generic address", "an address without a base")
             declared = space
-        elif (
-            (space, name) not in _NAMED.get(declared, ()) and space != _OWN.get(declared, declared)
-            and (declared, space) != ("param", "call")
-        ):
+        elif not _fits(declared, space, name):
             raise Unsupported(f"{declared} address", f"the address of something in {space or 'no known'} memory")
         return ("call" if space == "call" else declared), name, offset
 
@@ -446,3 +440,19 @@ class Answers:
         if not m.conditional():  # else what came before may still be going on
             m.shared.footprint.clear()
         return None
+
+
+def _fits(declared: str, space: str, name: str) -> bool:
+    """True when an address with this base may be used in this state space: variables in shared and local memory are
+    offsets without a base, and a generic address of shared memory may stand for one."""
+    match declared:
+        case "shared":
+            return not space or (space, name) == ("shared", "window")
+        case "local":
+            return not space
+        case "const":
+            return space == "module"
+        case "param":
+            return space in ("param", "call")
+        case _:
+            return space == declared
