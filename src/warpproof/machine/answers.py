@@ -77,14 +77,15 @@ class Answers:
     def symbol_address(self, name: str) -> Value:
         """The address of a variable in its own state space; shared variables have their layout offset."""
         kernel = self.machine.kernel
-        if name in kernel.shared_layout:
-            return Int(64, const(kernel.shared_layout[name]))
+        spacing = self.machine.spacing
+        if name in spacing.shared:
+            return Int(64, const(spacing.shared[name]))
         if self.machine.calls.is_buffer(name):
             return Int(64, self.base("call", name))
         if any(p.name == name for p in kernel.params):
             return Int(64, self.base("param", name))
-        if name in kernel.local_layout:
-            return Int(64, const(kernel.local_layout[name]))
+        if name in spacing.local:
+            return Int(64, const(spacing.local[name]))
         return Int(64, self.base("module", name))
 
     def locate(self, address: Value) -> tuple[str, str, Poly]:
@@ -402,7 +403,7 @@ class Answers:
         kernel = self.machine.kernel
         inside = any(
             start <= k and k + size <= start + kernel.variables[name].size
-            for name, start in kernel.local_layout.items()
+            for name, start in self.machine.spacing.local.items()
         )
         if not inside or k % size:
             raise Unsupported("local memory", "an access outside the variable, or not aligned")
