@@ -129,7 +129,7 @@ def _admits_something(launch: Launch) -> Claim:
 
 def _elements_exist(arena: Arena, made: SymbolicLaunch, sizes: Mapping[str, int]) -> bool:
     """Every integer buffer with elements has values that its range admits."""
-    values = {next(iter(p.atoms())): sizes[n] for n, p in made.sizes.items() if p.atoms() and n in sizes}
+    values = {a.id: sizes[a.name] for a in arena.atoms if a.kind == "size" and a.name in sizes}
     for b in made.buffers.values():
         if b.range is None or evaluate(arena, b.count, values, 0) <= 0:
             continue
