@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
+import operator
 import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
 
+from warpproof.algebra import Undefined, evaluate
 from warpproof.core import Advice, Claim, InputError, Ledger, Reason, Status, Unsupported, Verdict, worst
 from warpproof.counterexample import MENU, Refutation, Search, describe_call, describe_difference, describe_finding
 from warpproof.equivalence import Outcome, Proof, redundant
 from warpproof.judge import PropertyResult, Report, judge
 from warpproof.ptx import Kernel
-from warpproof.reference import Launch, depends_on_inputs, trace
+from warpproof.reference import Launch, SymbolicLaunch, depends_on_inputs, trace
+from warpproof.terms import Arena
 
 Stage = Callable[[str], None]
 _Attempt = tuple[list[Claim], list[Mapping[str, Any]], Outcome | None]
 _SEARCH_SHARE: Final = 0.45
 _SANITY_RUNS: Final = 3
 _TRIES: Final = 2000
+_COMPARE: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
+}
 _BOUND: Final = re.compile(r"(\w+) (>=|<=) (\d+|\d+ \*\* \d+)")
 
 
@@ -94,20 +101,56 @@ def _advice(task: Task, outcome: Outcome, began: float) -> tuple[Advice, ...]:
 
 
 def _admits_something(launch: Launch) -> Claim:
-    """Preconditions that no size satisfies would make every claim true."""
-    text = "some sizes satisfy the preconditions"
+    """Preconditions that no size, element or scalar satisfies would make every claim true."""
+    text = "some sizes and inputs satisfy the preconditions"
     names = list(launch.sizes)
     rng = np.random.default_rng(0)
     tries = [launch.example(i) for i in range(launch.examples)] + [dict.fromkeys(names, k) for k in MENU]
     tries += [{n: int(rng.choice(MENU)) for n in names} for _ in range(_TRIES)]
+    hint = "no sample in `sizes` satisfies all preconditions, nor does any size tried"
+    arena = Arena(1)
+    try:
+        made = launch.symbolic(arena)
+    except Unsupported as stuck:
+        return Claim("conditions", text, Status.OPEN, reason=Reason.UNSUPPORTED, hint=str(stuck))
+    if not _scalars_exist(made):
+        return Claim("conditions", text, Status.OPEN, reason=Reason.NEEDS_PRECONDITION,
+                     hint="no float scalar satisfies the preconditions")
     for sizes in tries if names else [{}]:
         try:
             if launch.check_preconditions(sizes):
-                return Claim("conditions", text, Status.SHOWN, "witness", data={"sizes": sizes})
-        except (InputError, ArithmeticError):
+                if _elements_exist(arena, made, sizes):
+                    return Claim("conditions", text, Status.SHOWN, "witness", data={"sizes": sizes})
+                hint = "the ranges of some integer data are empty at all sizes tried"
+        except (InputError, ArithmeticError, Undefined):
             continue
-    return Claim("conditions", text, Status.OPEN, reason=Reason.NEEDS_PRECONDITION,
-                 hint="no sample in `sizes` satisfies all preconditions, nor does any size tried")
+    return Claim("conditions", text, Status.OPEN, reason=Reason.NEEDS_PRECONDITION, hint=hint)
+
+
+def _elements_exist(arena: Arena, made: SymbolicLaunch, sizes: Mapping[str, int]) -> bool:
+    """Every integer buffer with elements has values that its range admits."""
+    values = {a.id: sizes[a.name] for a in arena.atoms if a.kind == "size" and a.name in sizes}
+    for b in made.buffers.values():
+        if b.range is None or evaluate(arena, b.count, values, 0) <= 0:
+            continue
+        low, past = (None if p is None else evaluate(arena, p, values, 0) for p in b.range)
+        least, most = arena.elements.get((b.name, 0), (None, None))
+        low = max((v for v in (low, least) if v is not None), default=None)
+        past = min((v for v in (past, None if most is None else most + 1) if v is not None), default=None)
+        if low is not None and past is not None and low >= past:
+            return False
+    return True
+
+
+def _scalars_exist(made: SymbolicLaunch) -> bool:
+    """For every float scalar some number satisfies its comparisons with constants."""
+    for name in made.scalars:
+        facts = [f for f in made.float_facts if f.name == name]
+        ends = sorted({f.value for f in facts})
+        tries = [*ends, *(v - 1 for v in ends), *(v + 1 for v in ends), *((v + w) / 2 for v, w in pairwise(ends))]
+        if facts and not any(all(_COMPARE[f.op](v, f.value) for f in facts) for v in tries):
+            return False
+    return True
 
 
 def _overall(properties: Mapping[str, PropertyResult | None]) -> Verdict:

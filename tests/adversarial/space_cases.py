@@ -15,7 +15,7 @@ WARP = Family(
     (("u64", "px"), ("u64", "py")), _LAUNCH,
     """
     ld.param.u64 %rd1, [px]; ld.param.u64 %rd2, [py]; mov.u32 %r3, %tid.x; mul.wide.u32 %rd3, %r3, 4;
-    add.s64 %rd4, %rd1, %rd3; add.s64 %rd5, %rd2, %rd3; mov.f32 %f0, 0f00000000; shl.b32 %r5, %r3, 2;
+    add.s64 %rd4, %rd1, %rd3; add.s64 %rd5, %rd2, %rd3; mov.f32 %f0, 0f00000000; shl.b32 %r5, %r3, 2; mov.u32 %r6, s; add.s32 %r5, %r5, %r6;
     setp.lt.u32 %p1, %r3, 16; ld.global.f32 %f1, [%rd4]; mov.u64 %rd9, frame; cvta.local.u64 %rd10, %rd9;
     cvt.u64.u32 %rd12, %r5; cvta.shared.u64 %rd12, %rd12;
     """,
@@ -46,7 +46,22 @@ _REGISTERS = [
     Case("predicate set after lanes have left the loop", False,
          _TWICE.format(set="setp.eq.u32 %p5, %r10, 1;") + "selp.f32 %f2, %f1, %f0, %p5;" + _OUT),
 ]
-SPACES = [*_SPACES, *_REGISTERS]
+_TWO = ".shared .align 4 .b8 s[128]; .shared .align 4 .b8 t[128]; .local .align 16 .b8 frame[16]; .local .align 16 .b8 g[16];"
+_LAYOUT = [
+    Case("two shared arrays", True, """mov.u32 %r7, t; shl.b32 %r8, %r3, 2; add.s32 %r8, %r8, %r7; st.shared.f32 [%r8], %f1;
+         ld.shared.f32 %f2, [%r8];""" + _OUT, memory=_TWO),
+    Case("one shared array reached from the other", False, """mov.u32 %r7, t; shl.b32 %r8, %r3, 2; add.s32 %r8, %r8, %r7;
+         st.shared.f32 [%r5+128], %f1; ld.shared.f32 %f2, [%r8];""" + _OUT, memory=_TWO),
+    Case("the distance of shared arrays", False, """mov.u32 %r7, t; sub.s32 %r7, %r7, %r6; setp.eq.s32 %p2, %r7, 128;
+         selp.f32 %f2, %f1, %f0, %p2;""" + _OUT, memory=_TWO),
+    Case("the place of a shared array", False,
+         "setp.eq.s32 %p2, %r6, 0; selp.f32 %f2, %f1, %f0, %p2;" + _OUT),
+    Case("shared memory by number", False,
+         "shl.b32 %r8, %r3, 2; st.shared.f32 [%r8], %f1; ld.shared.f32 %f2, [%r8];" + _OUT),
+    Case("one local array reached from the other", False, """mov.u64 %rd13, g; st.local.f32 [%rd9+16], %f1;
+         ld.local.f32 %f2, [%rd13];""" + _OUT, memory=_TWO),
+]
+SPACES = [*_SPACES, *_REGISTERS, *_LAYOUT]
 
 # ---------------------------------------------------------------------- parameters named like the launch's buffers
 NAMES = Family(

@@ -23,6 +23,7 @@ from warpproof.machine import SymbolicMachine
 from warpproof.machine.footprint import Footprint
 from warpproof.machine.loops import LoopSolver
 from warpproof.machine.shifts import Shifter
+from warpproof.machine.upcoming import moved
 from warpproof.proving import Task, prove
 from warpproof.ptx import load, resolve
 from warpproof.reference import load_launch, trace
@@ -392,7 +393,8 @@ def test_13_the_prologue_is_not_what_the_loop_does(monkeypatch: Patch) -> None:
 
     assert proved(right, first)
     assert not proved(wrong, first)
-    monkeypatch.setattr(Shifter, "_start", lambda self, entry, left: self._move(self._back, left))
+    monkeypatch.setattr(Shifter, "_start",
+                        lambda self, entry, left: moved(self.machine.dom, self._back, left))
     assert proved(wrong, first)
 
 

@@ -52,9 +52,6 @@ if TYPE_CHECKING:
     from warpproof.machine.symbolic import SymbolicMachine
 
 _AXES: Final = {"x": 0, "y": 1, "z": 2}
-# Variables in shared and local memory are offsets, without a base; a generic address of shared memory may stand for one
-_OWN: Final = {"shared": "", "local": "", "const": "module"}
-_NAMED: Final = {"shared": (("shared", "window"),)}
 
 
 class Answers:
@@ -80,14 +77,15 @@ class Answers:
     def symbol_address(self, name: str) -> Value:
         """The address of a variable in its own state space; shared variables have their layout offset."""
         kernel = self.machine.kernel
-        if name in kernel.shared_layout:
-            return Int(64, const(kernel.shared_layout[name]))
+        spacing = self.machine.spacing
+        if name in spacing.shared:
+            return Int(64, const(spacing.shared[name]))
         if self.machine.calls.is_buffer(name):
             return Int(64, self.base("call", name))
         if any(p.name == name for p in kernel.params):
             return Int(64, self.base("param", name))
-        if name in kernel.local_layout:
-            return Int(64, const(kernel.local_layout[name]))
+        if name in spacing.local:
+            return Int(64, const(spacing.local[name]))
         return Int(64, self.base("module", name))
 
     def locate(self, address: Value) -> tuple[str, str, Poly]:
@@ -202,10 +200,7 @@ class Answers:
             if space == "param" or not space:
                 raise Unsupported("generic address", "an address without a base")
             declared = space
-        elif (
-            (space, name) not in _NAMED.get(declared, ()) and space != _OWN.get(declared, declared)
-            and (declared, space) != ("param", "call")
-        ):
+        elif not _fits(declared, space, name):
             raise Unsupported(f"{declared} address", f"the address of something in {space or 'no known'} memory")
         return ("call" if space == "call" else declared), name, offset
 
@@ -408,7 +403,7 @@ class Answers:
         kernel = self.machine.kernel
         inside = any(
             start <= k and k + size <= start + kernel.variables[name].size
-            for name, start in kernel.local_layout.items()
+            for name, start in self.machine.spacing.local.items()
         )
         if not inside or k % size:
             raise Unsupported("local memory", "an access outside the variable, or not aligned")
@@ -446,3 +441,19 @@ class Answers:
         if not m.conditional():  # else what came before may still be going on
             m.shared.footprint.clear()
         return None
+
+
+def _fits(declared: str, space: str, name: str) -> bool:
+    """True when an address with this base may be used in this state space: variables in shared and local memory are
+    offsets without a base, and a generic address of shared memory may stand for one."""
+    match declared:
+        case "shared":
+            return not space or (space, name) == ("shared", "window")
+        case "local":
+            return not space
+        case "const":
+            return space == "module"
+        case "param":
+            return space in ("param", "call")
+        case _:
+            return space == declared

@@ -57,7 +57,8 @@ class Calls:
         """Local memory without the function's own variables, which exist during the call only."""
         operands = [o.base if isinstance(o, Address) else o for i in callee.code for o in i.operands]
         named = {o.name for o in operands if isinstance(o, Symbol)}
-        frames = [(start, start + callee.variables[n].size) for n, start in callee.local_layout.items() if n in named]
+        frames = [(start, start + callee.variables[n].size) for n, start in self.machine.spacing.local.items()
+                  if n in named]
         return {n: v for n, v in memory.items() if not any(low <= int(n[6:]) < high for low, high in frames)}
 
     def _pass(self, formal: Parameter, actual: Any, inside: dict[str, Any]) -> None:

@@ -58,9 +58,10 @@ def _range(m: SymbolicMachine, number: Poly, step: int, rest: int) -> tuple[int,
     arena = m.arena
     last = (m.shared.cells - 1 - rest) // step
     low, high = arena.bounds(number)
-    if low is not None and high is not None and low >= 0 and high <= last:
+    filled = m.shared.owner[rest::step] >= 0
+    if low is not None and high is not None and low >= 0 and high <= last and filled[low : high + 1].all():
         return low, high
-    written = np.flatnonzero(m.shared.owner[rest::step] >= 0)
+    written = np.flatnonzero(filled)
     runs = np.split(written, np.flatnonzero(np.diff(written) != 1) + 1) if len(written) else []
     candidates = [(int(r[0]), int(r[-1])) for r in runs] + [(0, last)]
     for a, b in candidates:

@@ -23,8 +23,9 @@ _EMPTY: Final = -1
 class SharedMemory:
     """Cells of `unit` bytes."""
 
-    def __init__(self, size: int, unit: int, dom: Reals) -> None:
-        self.unit, self.dom, self.cells = unit, dom, size // unit
+    def __init__(self, inside: BoolVector, unit: int, dom: Reals) -> None:
+        """`inside` says which cells exist."""
+        self.unit, self.dom, self.cells, self._inside = unit, dom, len(inside), inside
         self.owner: IntVector = np.full(self.cells, _EMPTY, np.int64)
         self.lane: IntVector = np.zeros(self.cells, np.int64)
         self.values: list[Value] = []
@@ -59,7 +60,10 @@ class SharedMemory:
 
     def in_bounds(self, cells: IntVector, width: int) -> bool:
         """True when every cell of the access exists."""
-        return bool(int(cells.min()) >= 0 and int(cells.max()) + width // self.unit <= self.cells)
+        count = width // self.unit
+        if int(cells.min()) < 0 or int(cells.max()) + count > self.cells:
+            return False
+        return all(bool(self._inside[cells + j].all()) for j in range(count))
 
     # ------------------------------------------------------------------ load
     def load(self, cells: IntVector, width: int, mask: BoolVector) -> tuple[Value, bool]:

@@ -22,6 +22,7 @@ from warpproof.machine.operands import Decoded, decode, step
 from warpproof.machine.path import Path
 from warpproof.machine.setup import Setup
 from warpproof.machine.shared import SharedMemory
+from warpproof.machine.spacing import Spacing
 from warpproof.machine.trace import Obligation, Trace
 from warpproof.ptx import Instruction, Kernel
 from warpproof.semantics import Bound, bind
@@ -56,7 +57,9 @@ class SymbolicMachine:
         self.trace = Trace()
         self.registers: dict[str, Any] = {}
         self.current = 0
-        self.shared = SharedMemory(setup.shared_bytes, _shared_unit(kernel), self.dom)
+        self.spacing = Spacing(kernel, setup.shared_bytes)
+        unit = _shared_unit(kernel)
+        self.shared = SharedMemory(self.spacing.inside(unit), unit, self.dom)
         self.frames = 0  # called functions being executed
         self._entry = kernel
         self.calls = Calls(self)

@@ -331,14 +331,18 @@ class Array:
         return float(e.data)
 
     def __hash__(self) -> int:
-        return id(self)
+        raise Unsupported("a key of a dict or set", "the value of a symbolic number is not known",
+                          hint="use comparisons, which the preconditions can decide")
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
         raise Unsupported("NumPy", "a symbolic array reached real NumPy code",
                           hint="use numpy only through `import numpy as np` in the reference's own module")
 
     def __repr__(self) -> str:
-        return f"<symbolic array of rank {len(self.dims)}, {self.dtype}>"
+        raise Unsupported("text", "a symbolic value is written as text, which has no meaning in references")
+
+    def __format__(self, how: str) -> str:
+        return repr(self)
 
 
 METHODS: Final[dict[str, str]] = {

@@ -6,7 +6,7 @@ import builtins
 import contextlib
 import functools
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from types import ModuleType
 from typing import Any, Final
 
@@ -19,14 +19,27 @@ from warpproof.core import Unsupported
 from warpproof.reference.arrays import FLOAT, FUNCTIONS, INT, Array, Tracer
 from warpproof.reference.creation import TypeName, convert
 from warpproof.reference.loops import ENTER, Loop, SymbolicRange
+from warpproof.reference.purity import (
+    Kind,
+    NumPyKind,
+    get_attribute,
+    has_attribute,
+    importer,
+    is_instance,
+    refused,
+    type_of,
+)
 
 _LOADED: Final = (_contraction, _reductions, _shaping)  # importing them registers their functions
 _TYPES: Final = ("float16", "float32", "float64", "bfloat16", "half", "single", "double", "int8", "int16", "int32",
                  "int64", "uint8", "uint16", "uint32", "uint64", "bool_", "intp")
 _CONSTANTS: Final[Mapping[str, Any]] = {
     "pi": np.pi, "e": np.e, "inf": np.inf, "nan": np.nan, "newaxis": None, "euler_gamma": np.euler_gamma,
-    "ndarray": Array, "generic": np.generic, "number": np.number, "floating": np.floating, "integer": np.integer,
+    "ndarray": NumPyKind(np.ndarray), "generic": NumPyKind(np.generic), "number": NumPyKind(np.number),
+    "floating": NumPyKind(np.floating), "integer": NumPyKind(np.integer),
 }
+_NOT_IN_REFERENCES: Final = ("breakpoint", "compile", "delattr", "dir", "eval", "exec", "id", "input", "open",
+                             "setattr", "vars")
 _REDUCE: Final = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "logical_and": "all",
                   "logical_or": "any"}
 _MATH: Final = {
@@ -94,25 +107,6 @@ class NumPy:
                           hint="write it with elementary functions and sums")
 
 
-class PythonType:
-    """`float`, `int` or `bool` as the reference sees it: converts symbolic values, and works in isinstance."""
-
-    def __init__(self, python_type: type, symbolic: Callable[[Array], Any]) -> None:
-        self.python_type, self._symbolic = python_type, symbolic
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """The conversion."""
-        if len(args) == 1 and isinstance(args[0], Array):
-            return self._symbolic(args[0])
-        return self.python_type(*args, **kwargs)
-
-    def __instancecheck__(self, value: Any) -> bool:
-        if isinstance(value, Array):
-            kinds = {float: "f", int: "iu", bool: "b"}
-            return value.weak and value.dtype.kind in kinds[self.python_type]
-        return isinstance(value, self.python_type)
-
-
 def _to_int(t: Tracer, x: Array) -> Any:
     if x.dtype.kind == "f":
         raise Unsupported("int() of a float", "rounding to an integer has no rule here")
@@ -160,12 +154,15 @@ def traced_builtins(t: Tracer) -> dict[str, Any]:
     """The builtins, those that meet symbolic values replaced."""
     own: dict[str, Any] = {
         "range": functools.partial(_range, t), "len": functools.partial(_length, t),
-        "float": PythonType(float, functools.partial(_to_float, t)),
-        "int": PythonType(int, functools.partial(_to_int, t)),
-        "bool": PythonType(bool, bool),
+        "float": Kind(float, functools.partial(_to_float, t)),
+        "int": Kind(int, functools.partial(_to_int, t)),
+        "bool": Kind(bool, bool),
         "min": functools.partial(_extremum, t, "min"), "max": functools.partial(_extremum, t, "max"),
         "round": functools.partial(_round, t),
         ENTER: functools.partial(Loop, t),
+        "type": type_of, "isinstance": is_instance, "hasattr": has_attribute, "getattr": get_attribute,
+        "print": lambda *args, **kwargs: None, "__import__": importer(functools.partial(traced_value, t)),
+        **{name: refused(name) for name in _NOT_IN_REFERENCES},
     }
     return {**vars(builtins), **own}
 
@@ -213,4 +210,4 @@ def names_of_numpy() -> Iterator[str]:
     yield from sorted({*(n for n in FUNCTIONS if not n.startswith("__")), *_TYPES, *_CONSTANTS})
 
 
-__all__ = ["Math", "NumPy", "PythonType", "convert", "names_of_numpy", "traced_builtins", "traced_value"]
+__all__ = ["Math", "NumPy", "convert", "names_of_numpy", "traced_builtins", "traced_value"]

@@ -25,6 +25,7 @@ from warpproof.reference.facts import Facts
 from warpproof.reference.loops import LoopRewriter, mentions_mark, walk
 from warpproof.reference.manifest import Launch
 from warpproof.reference.namespace import traced_builtins, traced_value
+from warpproof.reference.purity import check_code, check_value, state
 from warpproof.reference.symbolic import SymbolicBuffer, SymbolicLaunch, symbolic_launch
 from warpproof.reference.wording import describe
 from warpproof.terms import Arena, Poly, Pred, Real
@@ -88,8 +89,12 @@ def trace(reference: Callable[..., Any], launch: Launch | SymbolicLaunch, arena:
     inputs = _inputs(tracer, made)
     arguments = bind(reference, made.launch, inputs)
     with _located(reference):
-        copy = _Copier(tracer).function(reference)
+        copier = _Copier(tracer)
+        copy = copier.function(reference)
+        before = copier.state()
         returned = copy(**arguments)
+        if copier.state() != before:
+            raise Unsupported("the reference", "it changes something that outlives the call, so that calls may differ")
         return _outputs(tracer, made, returned)
 
 
@@ -238,6 +243,7 @@ class _Copier:
         self.t = tracer
         self._globals: dict[int, dict[str, Any]] = {}
         self._functions: dict[int, FunctionType] = {}
+        self._outside: list[Any] = []  # values from outside the functions
         self._builtins = traced_builtins(tracer)
 
     def function(self, f: Callable[..., Any]) -> FunctionType:
@@ -247,6 +253,7 @@ class _Copier:
             raise InputError("REF244", "the reference must be a Python function")
         made = self._functions.get(id(f))
         if made is None:
+            check_code(f.__code__)
             namespace = self._globals.setdefault(id(f.__globals__), {"__builtins__": self._builtins})
             closure = tuple(CellType() for _ in f.__closure__ or ())
             made = FunctionType(_rewritten(f), namespace, f.__name__, None, closure or None)
@@ -256,6 +263,7 @@ class _Copier:
             for name in _names(f.__code__):
                 if name in f.__globals__ and name not in namespace:
                     namespace[name] = None  # a function may refer to itself
+                    check_value(name, f.__globals__[name])
                     namespace[name] = self._value(f.__globals__[name])
             for cell, old in zip(closure, f.__closure__ or ()):
                 try:
@@ -264,7 +272,12 @@ class _Copier:
                     continue  # an empty cell stays empty
         return made
 
+    def state(self) -> list[Any]:
+        """What everything outside the functions holds, to be compared after a call."""
+        return state((*self._outside, *(vars(f) for f in self._functions.values())))
+
     def _value(self, value: Any) -> Any:
+        self._outside.append(value)
         if isinstance(value, FunctionType) and value.__module__.partition(".")[0] not in _FOREIGN:
             return self.function(value)
         return traced_value(self.t, value)
