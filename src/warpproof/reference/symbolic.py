@@ -107,7 +107,7 @@ class SymbolicLaunch:
     buffers: Mapping[str, SymbolicBuffer]
 
     def completed(self, sizes: Mapping[str, int]) -> dict[str, int]:
-        """Sizes with those that others define (`stride == n`) set to what they are then; unchanged where one is unknown."""
+        """Sizes with those that others define (`stride == n`) set accordingly; unchanged where one is unknown."""
         values = {a.id: sizes[a.name] for a in self.arena.atoms if a.kind == "size" and a.name in sizes}
         try:
             return {**sizes, **{n: evaluate(self.arena, p, values, 0) for n, p in self.sizes.items()}}
@@ -306,7 +306,7 @@ class _Builder:
                 self.values[p.name] = self.arena.scalar(p.name)
 
     def _eliminate(self, ranges: Mapping[str, Range]) -> None:
-        """Sizes that a precondition such as `stride == n` defines by others become that expression, within its range."""
+        """Sizes that a precondition such as `stride == n` defines by others become that expression, in range."""
         self.rest = [c for c in self.rest if not self._defines(c, ranges)]
 
     def _defines(self, c: Expression, ranges: Mapping[str, Range]) -> bool:

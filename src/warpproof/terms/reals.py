@@ -7,6 +7,8 @@ need x finite, which the reals domain demands where the operation is executed.
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections import Counter
+from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any, Final
 
@@ -19,7 +21,7 @@ from warpproof.terms.predicates import PredicateArena
 
 MINUS_INF: Final = 1
 PLUS_INF: Final = 2
-_FLAT_LIMIT: Final = 64
+_FLAT_LIMIT: Final = 4096
 
 
 class RealArena(PredicateArena):
@@ -331,26 +333,27 @@ class RealArena(PredicateArena):
         return self.real("sel", (a, b), pred=g)
 
     def _pull_common(self, g: Pred, op: str, a: Real, b: Real) -> Real | None:
-        for x, y, swap in ((a, b, False), (b, a, True)):
-            if x.op != op:
-                continue
-            xs = self.flatten(x, op)
-            ys = self.flatten(y, op) if y.op == op else [y]
-            if len(xs) > _FLAT_LIMIT or len(ys) >= len(xs):
-                continue
-            rest = list(xs)
-            try:
-                for t in ys:
-                    rest.remove(t)
-            except ValueError:
-                continue
-            extra = rest[0]
-            for t in rest[1:]:
-                extra = self.combine(op, extra, t)
-            unit = self.identity(op)
-            inner = self.sel(g, extra, unit) if not swap else self.sel(self.negate(g), extra, unit)
-            return self.combine(op, y, inner)
-        return None
+        """g ? s ⊕ x : s ⊕ y as s ⊕ (g ? x : y) where one side is all of s, or s is carried by a loop."""
+        if op not in (a.op, b.op):
+            return None
+        xs, ys = Counter(self.flatten(a, op)), Counter(self.flatten(b, op))
+        if max(xs.total(), ys.total()) > _FLAT_LIMIT:
+            return None
+        common = xs & ys
+        if common not in (xs, ys):
+            common = Counter({t: n for t, n in common.items() if t.op == "state"})
+        if not common:
+            return None
+        x, y = (self._joined(op, rest.elements()) for rest in (xs - common, ys - common))
+        base = a if common == xs else b if common == ys else self._joined(op, common.elements())
+        return self.combine(op, base, self.sel(g, x, y))
+
+    def _joined(self, op: str, parts: Iterable[Real]) -> Real:
+        """The parts combined, or the identity of the operation."""
+        out: Real | None = None
+        for t in parts:
+            out = t if out is None else self.combine(op, out, t)
+        return self.identity(op) if out is None else out
 
     def under(self, x: Real, g: Pred, value: bool, depth: int = 8) -> Real:
         """x simplified at its outer choices where g has this value (same lane)."""
