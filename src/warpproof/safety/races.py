@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from warpproof.core import Claim, Status
 from warpproof.machine import Access, BufferInfo, Trace
@@ -63,6 +63,19 @@ def _buffer(
     return claims
 
 
+def _alone(loads: Sequence[Access], stores: Sequence[Access], both: Sequence[Piece]) -> Iterator[list[Piece]]:
+    """Accesses that must not reach one element twice: loads of the entry contents with all stores, and a reload with
+    the stores of those loops in which one may have come after the store that it was answered by."""
+    reads, writes = both[: len(loads)], both[len(loads) :]
+    fresh = [p for a, p in zip(loads, reads) if a.kind == "load"]
+    if fresh:
+        yield [*fresh, *writes]
+    for a, p in zip(loads, reads):
+        between = [q for s, q in zip(stores, writes) if set(s.loops) & set(a.open_loops)]
+        if between:
+            yield [p, *between]
+
+
 def _claim(text: str, answer: Answer, place: str) -> Claim:
     if answer.holds:
         return Claim("races", text, Status.SHOWN, "integer-sets", place, data=dict(answer.evidence))
@@ -90,7 +103,10 @@ def _read_first(
     apart = all(
         facts.implied(arena.conj((a.path, s.path)), arena.ne(a.index - s.index), hard=True) for a, s in late
     )
-    if apart and injective(Problem(arena, facts.launch), both, ("lane", "blocks", "loops")).holds:
+    if apart and all(
+        injective(Problem(arena, facts.launch), group, ("lane", "blocks", "loops")).holds
+        for group in _alone(loads, stores, both)
+    ):
         return Claim("races", text, Status.SHOWN, "integer-sets", place)
     return Claim("races", text, Status.OPEN, place=place,
                  hint=f"{name} is read and written; the order within a thread was not shown")
