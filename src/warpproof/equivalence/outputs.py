@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from warpproof.algebra import Normaliser
+from warpproof.algebra import Cases, Normaliser
 from warpproof.core import Claim, Reason, Status, Unsupported
 from warpproof.domains import Reals, ScalarType
 from warpproof.equivalence.matching import Matcher
@@ -93,11 +93,14 @@ class OutputChecker:
         return Claim("equivalence", text, Status.OPEN, place=where, hint=hint)
 
     def _same(self, mine: Real, theirs: Real, path: Pred) -> bool:
-        """Equal on the path; integer sets are asked only when certificates leave a condition undecided."""
-        return any(
-            self.normal.equal(mine, theirs, path, lambda p, q: self.facts.implied(p, q, hard=hard))  # noqa: B023
-            for hard in (False, True)
-        )
+        """Equal on the path; integer sets are asked only when certificates leave a condition undecided, and cases of
+        float comparisons are told apart last."""
+        def sure(p: Pred, q: Pred) -> bool:
+            return self.facts.implied(p, q, hard=True)
+
+        if self.normal.equal(mine, theirs, path, self.facts.implied) or self.normal.equal(mine, theirs, path, sure):
+            return True
+        return Cases(self.normal, self.facts.implied).equal(mine, theirs, path)
 
     def _distributed(self, mine: Real, theirs: Real, path: Pred) -> bool:
         """Second try: sums of the reference distributed over their summands, then matched again."""
