@@ -15,8 +15,8 @@ from warpproof.domains import Reals, ScalarType
 from warpproof.equivalence.matching import Matcher
 from warpproof.equivalence.rewriting import Rewriter
 from warpproof.machine import Access
-from warpproof.solve import Box, Facts, Piece, Problem, covers
-from warpproof.terms import Arena, Poly, Pred, Real, const, divide_monomial
+from warpproof.solve import Box, Coordinates, Facts, Piece, Problem, coordinates, covers, product
+from warpproof.terms import Arena, Poly, Pred, Real, const
 
 Expected = Callable[[tuple[Poly, ...]], Real]
 
@@ -37,11 +37,10 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """A store with its output coordinates, `linear` when they are one running index."""
+    """An access and where it lies in its array."""
 
     access: Access
-    index: tuple[Poly, ...]
-    linear: bool
+    at: Coordinates
 
 
 class OutputChecker:
@@ -61,7 +60,7 @@ class OutputChecker:
         claims, located = [], []
         for access in stores:
             place = self.locate(access, output.shape, output.strides)
-            if place.linear and output.strides is not None:
+            if not place.at.whole and output.strides is not None:
                 raise Unsupported("output", f"the strides of {output.name} leave gaps, and a store may lie in one")
             located.append(place)
             claims.append(self._value(output, place))
@@ -116,23 +115,12 @@ class OutputChecker:
 
     # ------------------------------------------------------------------ coordinates
     def locate(self, access: Access, shape: tuple[Poly, ...], strides: tuple[Poly, ...] | None = None) -> Located:
-        """The output coordinates of a store, or its running index when strides do not separate."""
-        index: Poly = access.index
+        """The coordinates of an access in bounds; one running index when the strides may let elements overlap."""
+        flat = Located(access, Coordinates((access.index,), (max(1, len(shape)),)))
         if (len(shape) <= 1 and strides is None) or (strides is not None and not self._nested(shape, strides)):
-            return Located(access, (index,), True)
-        steps = strides or tuple(_product(shape[d + 1 :]) for d in range(len(shape)))
-        rest, out = index, []
-        for step in steps[:-1]:
-            whole, rest = self._divide(rest, step)
-            out.append(whole)
-        last, rest = self._divide(rest, steps[-1])
-        out.append(last)
-        path = access.path
-        inside = [self.arena.conj((self.arena.le(-j), self.arena.le(j - s + 1))) for j, s in zip(out, shape)]
-        needed = inside[1:] if strides is None else inside
-        if not rest.terms and all(self.facts.implied(path, p, hard=True) for p in needed):
-            return Located(access, tuple(out), False)
-        return Located(access, (index,), True)
+            return flat
+        found = coordinates(self.facts, access.path, access.index, shape, strides, bounded=strides is None)
+        return flat if found is None else Located(access, found)
 
     def _nested(self, shape: tuple[Poly, ...], strides: tuple[Poly, ...]) -> bool:
         """Each stride steps over all that the later dimensions reach, so different coordinates are different elements."""
@@ -143,55 +131,44 @@ class OutputChecker:
             extent = extent + (size - 1) * step
         return True
 
-    def _divide(self, p: Poly, stride: Poly) -> tuple[Poly, Poly]:
-        k = stride.as_int()
-        if k is not None:
-            whole = self.arena.floor_div(p, const(k))
-            return whole, p - whole * k
-        if len(stride.terms) == 1:
-            ((m, c),) = stride.terms.items()
-            if isinstance(c, int):
-                return divide_monomial(p, m, c)
-        return const(0), p
-
     def coordinates(self, place: Located, shape: tuple[Poly, ...]) -> tuple[Poly, ...]:
         """One polynomial per output dimension."""
-        if not place.linear or len(shape) <= 1:
-            return place.index
-        rest, out = place.index[0], []
-        for d in range(len(shape) - 1):
-            stride = _product(shape[d + 1 :])
-            whole = self.arena.floor_div(rest, stride)
-            out.append(whole)
-            rest = rest - whole * stride
-        return (*out, rest)
+        out: list[Poly] = []
+        first = 0
+        for whole, count in zip(place.at.index, place.at.counts, strict=True):
+            rest = whole
+            for d in range(first, first + count - 1):
+                stride = product(shape[d + 1 : first + count])
+                q = self.arena.floor_div(rest, stride)
+                out.append(q)
+                rest = rest - q * stride
+            out.append(rest)
+            first += count
+        return tuple(out)
 
     # ------------------------------------------------------------------ coverage
     def _coverage(self, output: Output, located: list[Located]) -> Claim:
         text = f"every element of {output.name} is stored"
         if not located:
             return Claim("equivalence", text, Status.OPEN, hint=f"no store to {output.name} was reached")
-        linear = any(p.linear for p in located)
-        extents = (_product(output.shape),) if linear else output.shape
+        split = {p.at.counts for p in located}
+        counts = split.pop() if len(split) == 1 else (len(output.shape),)
+        extents, first = [], 0
+        for count in counts:
+            extents.append(product(output.shape[first : first + count]))
+            first += count
         pieces = [
             Piece(self.arena.conjuncts(p.access.path), p.access.loops, self.blocks,
-                  (p.access.index,) if linear else p.index)
+                  p.at.index if p.at.counts == counts else (p.access.index,))
             for p in located
         ]
-        answer = covers(Problem(self.arena, self.facts.launch, Box(extents)), pieces)
+        answer = covers(Problem(self.arena, self.facts.launch, Box(tuple(extents))), pieces)
         if answer.holds:
             return Claim("equivalence", text, Status.SHOWN, "integer-sets", data=dict(answer.evidence))
         status = Status.BROKEN if answer.holds is False else Status.OPEN
         why = str(answer.evidence.get("why", "coverage is undecided"))
         hint = f"missing: {answer.witness}" if answer.witness else why
         return Claim("equivalence", text, status, hint=hint, data=dict(answer.evidence))
-
-
-def _product(ps: Sequence[Poly]) -> Poly:
-    out = const(1)
-    for p in ps:
-        out = out * p
-    return out
 
 
 def _poison(x: Real) -> str:

@@ -190,7 +190,9 @@ class Proof:
     def _questions(self, machine: SymbolicMachine, trace: Trace, outputs: Mapping[str, ReferenceArray]) -> None:
         out, where = self.outcome, machine.where
         checker = OutputChecker(self.arena, self.facts, machine.dom, self._block_dims(), where)
-        layouts = {n: (tuple(b.shape), tuple(b.strides)) for n, b in self.symbolic.buffers.items()}
+        layouts = {
+            n: (tuple(b.shape), None if b.contiguous else tuple(b.strides)) for n, b in self.symbolic.buffers.items()
+        }
         stages: dict[str, Any] = {
             "equivalence_s": lambda: self._outputs(checker, trace, outputs),
             "conditions_s": lambda: condition_claims(
@@ -211,9 +213,10 @@ class Proof:
             out.figures[name] = time.monotonic() - began
 
     def _splitter(self, checker: OutputChecker) -> Any:
-        def split(a: Access) -> tuple[Poly, ...]:
+        def split(a: Access) -> tuple[tuple[int, ...], tuple[Poly, ...]]:
             b = self.symbolic.buffers[a.buffer]
-            return checker.locate(a, b.shape, None if b.contiguous else b.strides).index
+            place = checker.locate(a, b.shape, None if b.contiguous else b.strides).at
+            return place.counts, place.index
 
         return split
 

@@ -8,12 +8,12 @@ from typing import Final
 from warpproof.core import Claim, Status
 from warpproof.machine import Access, BufferInfo, Hazard, Obligation, Trace
 from warpproof.safety.cases import case_against
-from warpproof.solve import Facts
-from warpproof.terms import Arena, Poly, Pred, divide_monomial
+from warpproof.solve import Facts, coordinates
+from warpproof.terms import Arena, Poly, Pred
 
 Where = Callable[[int], str]
-Layout = tuple[tuple[Poly, ...], tuple[Poly, ...]]
-"""Extents and strides, in elements."""
+Layout = tuple[tuple[Poly, ...], tuple[Poly, ...] | None]
+"""Extents, and strides where they leave gaps, in elements."""
 _HAZARDS: Final = {
     "uninitialised": "shared memory is initialised before it is read", "shared-bounds": "shared memory in bounds",
     "misaligned": "shared memory accesses are aligned", "unwritten": "global memory is written before it is read",
@@ -25,7 +25,7 @@ def memory_claims(
     layouts: Mapping[str, Layout], where: Where,
 ) -> list[Claim]:
     """One claim per access, hazard and alignment condition."""
-    flat: Layout = ((), ())
+    flat: Layout = ((), None)
     claims = [
         _in_bounds(arena, facts, a, buffers[a.buffer], layouts.get(a.buffer, flat), where) for a in _distinct(trace)
     ]
@@ -67,32 +67,13 @@ def _bounded(arena: Arena, facts: Facts, index: Poly, size: Poly, layout: Layout
     low, high = arena.le(-index), arena.le(index - size + 1)
     if facts.implied(path, low) and facts.implied(path, high):
         return "positivity"
-    if len(layout[0]) > 1 and _by_coordinates(arena, facts, index, layout, path):
+    shape, strides = layout
+    upward = all(facts.implied(arena.true, arena.le(-s)) for s in strides or ())
+    if len(shape) > 1 and upward and coordinates(facts, path, index, shape, strides, bounded=False):
         return "positivity by coordinates"
     if facts.implied(path, low, hard=True) and facts.implied(path, high, hard=True):
         return "integer-sets"
     return ""
-
-
-def _by_coordinates(arena: Arena, facts: Facts, index: Poly, layout: Layout, path: Pred) -> bool:
-    """Every coordinate is in range, and with steps that are not negative the index then is too."""
-    rest = index
-    for extent, stride in zip(*layout, strict=True):
-        k = stride.as_int()
-        if k is not None and k > 0:
-            j = arena.floor_div(rest, stride)
-            rest = rest - j * stride
-        elif k is None and len(stride.terms) == 1 and facts.implied(arena.true, arena.le(-stride)):
-            ((m, c),) = stride.terms.items()
-            if not isinstance(c, int):
-                return False
-            j, rest = divide_monomial(rest, m, c)
-        else:
-            return False
-        inside = arena.conj((arena.le(-j), arena.le(j - extent + 1)))
-        if not facts.implied(path, inside, hard=True):
-            return False
-    return not rest.terms
 
 
 def _hazard(arena: Arena, facts: Facts, h: Hazard, where: Where) -> Claim:

@@ -10,11 +10,13 @@ from warpproof.solve import Answer, Facts, Piece, Problem, equal_index_same_thre
 from warpproof.terms import Arena, Poly
 
 Where = Callable[[int], str]
+Split = Callable[[Access], tuple[tuple[int, ...], tuple[Poly, ...]]]
+"""How many dimensions each coordinate of an access counts, and the coordinates."""
 
 
 def race_claims(
     arena: Arena, facts: Facts, trace: Trace, buffers: Mapping[str, BufferInfo], blocks: Sequence[int],
-    split: Callable[[Access], tuple[Poly, ...]], where: Where,
+    split: Split, where: Where,
 ) -> list[Claim]:
     """Claims for shared memory (from the run's footprints) and for every buffer that is written."""
     claims: list[Claim] = []
@@ -35,17 +37,17 @@ def race_claims(
 
 
 def _pieces(
-    arena: Arena, accesses: Sequence[Access], blocks: Sequence[int], split: Callable[[Access], tuple[Poly, ...]]
+    arena: Arena, accesses: Sequence[Access], blocks: Sequence[int], split: Split
 ) -> list[Piece]:
-    parts = [split(a) for a in accesses]
-    if len({len(p) for p in parts}) > 1:
-        parts = [(a.index,) for a in accesses]
+    split_up = [split(a) for a in accesses]
+    alike = len({counts for counts, _ in split_up}) == 1
+    parts = [index if alike else (a.index,) for a, (_, index) in zip(accesses, split_up)]
     return [Piece(arena.conjuncts(a.path), a.loops, tuple(blocks), p) for a, p in zip(accesses, parts)]
 
 
 def _buffer(
     arena: Arena, facts: Facts, trace: Trace, info: BufferInfo, blocks: Sequence[int],
-    split: Callable[[Access], tuple[Poly, ...]], where: Where,
+    split: Split, where: Where,
 ) -> list[Claim]:
     """Writes of one buffer against each other, and its reads against its writes."""
     problem = Problem(arena, facts.launch)
