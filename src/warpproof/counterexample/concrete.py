@@ -26,7 +26,8 @@ TOLERANCE: Final = {"f64": 1e-9, "f32": 1e-4, "f16": 2e-2, "bf16": 5e-2}
 SMALLEST_SCALE: Final = 1e-3  # outputs that should all be zero are judged against this
 CONTENTS: Final = ("least", "largest")  # of integer buffers too large to store
 MAX_ELEMENTS: Final = 1 << 24
-_ATTEMPTS: Final = 40
+_ATTEMPTS: Final = 60
+_STYLE: Final = 8  # attempts with one way of drawing integers
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -110,9 +111,18 @@ def _sample(launch: Launch, p: Param, sizes: Mapping[str, int], rng: np.random.G
         return np.zeros(shape, STORAGE[p.dtype])
     if p.is_integer:
         low, high = _bounds(launch, p, sizes, attempt)
-        return rng.integers(low, high, shape, dtype=np.int64).astype(STORAGE[p.dtype])
+        return _integers(rng, low, high, shape, attempt // _STYLE).astype(STORAGE[p.dtype])
     spread = rng.normal(size=shape) if p.is_buffer and attempt % 2 == 0 else rng.uniform(0.25, 2.0, shape)
     return as_stored(np.asarray(spread, np.float64), p.dtype)
+
+
+def _integers(rng: np.random.Generator, low: int, high: int, shape: tuple[int, ...], style: int) -> Array:
+    """Random integers in [low, high): any, ascending, or all different, as preconditions on elements may ask."""
+    count = int(np.prod(shape, dtype=object))
+    if style % 3 == 2 and count <= high - low <= MAX_ELEMENTS:
+        return low + rng.permutation(high - low)[:count].reshape(shape)
+    drawn = rng.integers(low, high, shape, dtype=np.int64)
+    return np.sort(drawn, axis=None).reshape(shape) if style % 3 == 1 else drawn
 
 
 def _bounds(launch: Launch, p: Param, sizes: Mapping[str, int], attempt: int) -> tuple[int, int]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from warpproof.algebra import Cases, Normaliser
 from warpproof.core import Claim, Reason, Status, Unsupported
 from warpproof.domains import Reals, ScalarType
+from warpproof.equivalence.alignment import aligned
 from warpproof.equivalence.matching import Matcher
 from warpproof.equivalence.rewriting import Rewriter
 from warpproof.machine import Access
@@ -92,14 +93,17 @@ class OutputChecker:
         return Claim("equivalence", text, Status.OPEN, place=where, hint=hint)
 
     def _same(self, mine: Real, theirs: Real, path: Pred) -> bool:
-        """Equal on the path; integer sets are asked only when certificates leave a condition undecided, and cases of
-        float comparisons are told apart last."""
+        """Equal on the path. Integer sets are asked only when certificates leave a condition undecided; then loads are
+        aligned, and cases of float comparisons told apart."""
         def sure(p: Pred, q: Pred) -> bool:
             return self.facts.implied(p, q, hard=True)
 
         if self.normal.equal(mine, theirs, path, self.facts.implied) or self.normal.equal(mine, theirs, path, sure):
             return True
-        return Cases(self.normal, self.facts.implied).equal(mine, theirs, path)
+        near = aligned(self.facts, mine, theirs, path)
+        if near is not theirs and self.normal.equal(mine, near, path, sure):
+            return True
+        return Cases(self.normal, self.facts.implied).equal(mine, near, path)
 
     def _distributed(self, mine: Real, theirs: Real, path: Pred) -> bool:
         """Second try: sums of the reference distributed over their summands, then matched again."""
