@@ -81,8 +81,9 @@ class Cases:
             case "abs":
                 return [(x.args[0], self.arena.zero)]
             case "sel":
-                tests = [p for p in _atoms(x.pred) if p.op == "fcmp" and p.data in ("lt", "le")]
-                return [(p.reals[0], p.reals[1]) if p.data == "lt" else (p.reals[1], p.reals[0]) for p in tests]
+                return _tests(x.pred)
+            case "int":
+                return [t for i in sorted(x.data.atoms()) for t in _tests(self.arena.atoms[i].pred)]
             case _:
                 return []
 
@@ -174,10 +175,16 @@ def _negative(form: Form) -> Form:
     return {k: -c for k, c in form.items()}
 
 
-def _atoms(p: Pred | None) -> list[Pred]:
+def _tests(p: Pred | None) -> list[tuple[Real, Real]]:
+    """Pairs (a, b) such that the float comparisons of a predicate say a < b or its contrary."""
     if p is None:
         return []
-    return [q for a in p.args for q in _atoms(a)] if p.args else [p]
+    if p.args:
+        return [t for q in p.args for t in _tests(q)]
+    if p.op != "fcmp" or p.data not in ("lt", "le"):
+        return []
+    a, b = p.reals
+    return [(a, b) if p.data == "lt" else (b, a)]
 
 
 __all__ = ["Cases"]
