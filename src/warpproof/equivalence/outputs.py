@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from warpproof.algebra import Cases, Normaliser
 from warpproof.core import Claim, Reason, Status, Unsupported
-from warpproof.domains import Reals, ScalarType
+from warpproof.domains import Int, Reals, ScalarType
 from warpproof.equivalence.alignment import aligned
 from warpproof.equivalence.matching import Matcher
 from warpproof.equivalence.rewriting import Rewriter
@@ -74,9 +74,7 @@ class OutputChecker:
         try:
             coordinates = self.coordinates(place, output.shape)
             wanted = output.expected(coordinates)
-            if place.access.value is None:
-                raise Unsupported("store", "a store without a value")
-            got = self.dom.real(place.access.value, output.type)
+            got = self._stored(place.access, output.type)
             rewriter = Rewriter(self.arena, self.matcher, self.facts, wanted)
             self.rewriters.append((place.access.path, rewriter))
             path = place.access.path
@@ -91,6 +89,21 @@ class OutputChecker:
         if mine.poisoned:
             hint = f"the stored value depends on {_poison(mine)}"
         return Claim("equivalence", text, Status.OPEN, place=where, hint=hint)
+
+    def _stored(self, access: Access, ty: ScalarType) -> Real:
+        """What a store leaves in an element: the number its bits stand for."""
+        if access.value is None:
+            raise Unsupported("store", "a store without a value")
+        if ty.kind not in ("s", "u") or not isinstance(access.value, Int):
+            return self.dom.real(access.value, ty)
+        p = access.value.poly
+        low, high = (-(1 << (ty.width - 1)), 1 << (ty.width - 1)) if ty.kind == "s" else (0, 1 << ty.width)
+        if p.is_constant():
+            p = const((p.constant - low) % (high - low) + low)
+        fits = self.arena.conj((self.arena.le(low - p), self.arena.lt(p, const(high))))
+        if not self.facts.implied(access.path, fits, hard=True):
+            raise Unsupported("integer output", f"its value may not fit {ty}")
+        return self.arena.of_int(p)
 
     def _same(self, mine: Real, theirs: Real, path: Pred) -> bool:
         """Equal on the path. Integer sets are asked only when certificates leave a condition undecided; then loads are
