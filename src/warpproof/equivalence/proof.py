@@ -190,7 +190,9 @@ class Proof:
     def _questions(self, machine: SymbolicMachine, trace: Trace, outputs: Mapping[str, ReferenceArray]) -> None:
         out, where = self.outcome, machine.where
         checker = OutputChecker(self.arena, self.facts, machine.dom, self._block_dims(), where)
-        shapes = {n: b.shape for n, b in self.symbolic.buffers.items()}
+        layouts = {
+            n: (tuple(b.shape), None if b.contiguous else tuple(b.strides)) for n, b in self.symbolic.buffers.items()
+        }
         stages: dict[str, Any] = {
             "equivalence_s": lambda: self._outputs(checker, trace, outputs),
             "conditions_s": lambda: condition_claims(
@@ -198,7 +200,7 @@ class Proof:
             "definedness_s": lambda: definedness_claims(
                 self.arena, trace, self._conditions(checker, trace),
                 [(path, r.reference) for path, r in checker.rewriters]),
-            "memory_s": lambda: memory_claims(self.arena, self.facts, trace, self.buffers, shapes, where),
+            "memory_s": lambda: memory_claims(self.arena, self.facts, trace, self.buffers, layouts, where),
             "races_s": lambda: self._races(checker, machine, trace),
             "barriers_s": lambda: barrier_claims(self.arena, self.facts, trace, where),
         }
@@ -211,8 +213,10 @@ class Proof:
             out.figures[name] = time.monotonic() - began
 
     def _splitter(self, checker: OutputChecker) -> Any:
-        def split(a: Access) -> tuple[Poly, ...]:
-            return checker.locate(a, self.symbolic.buffers[a.buffer].shape).index
+        def split(a: Access) -> tuple[tuple[int, ...], tuple[Poly, ...]]:
+            b = self.symbolic.buffers[a.buffer]
+            place = checker.locate(a, b.shape, None if b.contiguous else b.strides).at
+            return place.counts, place.index
 
         return split
 
@@ -220,10 +224,9 @@ class Proof:
         claims: list[Claim] = []
         for name, array in outputs.items():
             buffer = self.symbolic.buffers[name]
-            if not buffer.contiguous:
-                raise Unsupported("output", f"{name} has strides that leave gaps")
             stores = [a for a in trace.accesses if a.kind == "store" and a.buffer == name]
-            output = Output(name, tuple(buffer.shape), element_type(buffer.dtype), array.at)
+            strides = None if buffer.contiguous else tuple(buffer.strides)
+            output = Output(name, tuple(buffer.shape), element_type(buffer.dtype), array.at, strides)
             claims += checker.check(output, stores)
         return claims
 

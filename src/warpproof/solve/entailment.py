@@ -11,6 +11,7 @@ from warpproof.algebra import (
     Certificate,
     Formula,
     LaneFields,
+    affine_parts,
     conjunction,
     formula,
     lane_classes,
@@ -22,7 +23,6 @@ from warpproof.algebra import (
 from warpproof.core import Unsupported
 from warpproof.solve.pieces import (
     FIRST_LOCAL,
-    affine_parts,
     definitions_of,
     lane_bounds,
     polys_of,

@@ -139,9 +139,41 @@ class RealArena(PredicateArena):
         return self.real("load", data=(access, index))
 
     def of_int(self, p: Poly) -> Real:
-        """An integer as a real."""
+        """An integer as a real; sums over a loop become folds."""
         k = p.as_int()
-        return self.rational(k) if k is not None else self.real("int", data=p)
+        if k is not None:
+            return self.rational(k)
+        sums = {m: c for m, c in p.terms.items() if len(m) == 1 and self._summed(m[0])}
+        if not sums or not all(isinstance(c, int) for c in sums.values()):
+            return self.real("int", data=p)
+        out = self.of_int(Poly({m: c for m, c in p.terms.items() if m not in sums}))
+        for (a,), c in sums.items():
+            out = self.add(out, self.mul(self.rational(int(c)), self._spelled(a)))
+        return out
+
+    def _summed(self, ident: int) -> bool:
+        """A sum over a loop, or a choice between values with such sums."""
+        atom = self.atoms[ident]
+        return atom.kind == "sum" or (
+            atom.kind == "phi" and any(self._summed(a) for p in atom.args for m in p.terms for a in m if len(m) == 1)
+        )
+
+    def _spelled(self, ident: int) -> Real:
+        atom = self.atoms[ident]
+        pred = atom.pred if atom.pred is not None else self.true
+        if atom.kind == "sum":
+            return self.fold("add", atom.tag, pred, self._products(atom.args[0]))
+        return self.sel(pred, self.of_int(atom.args[0]), self.of_int(atom.args[1]))
+
+    def _products(self, p: Poly) -> Real:
+        """An integer as a sum of products of its unknowns."""
+        out = self.zero
+        for m, c in p.terms.items():
+            term = self.of_int(Poly({(): c}))
+            for a in m:
+                term = self.mul(term, self.of_int(Poly({(a,): 1})))
+            out = self.add(out, term)
+        return out
 
     def scalar(self, name: str) -> Real:
         """A float scalar parameter."""
