@@ -10,7 +10,7 @@ K = Size("K", max=2**16, examples=(18, 60))
 
 
 @contract(kernel="kernel.cu::splitk_partial", grid=(cdiv(N, 16), cdiv(M, 16), splits), block=(16, 16),
-          where=[K == splits * slice])
+          where=[splits * slice == K])
 def splitk_partial(A: In[f32, M, K], B: In[f32, K, N], partial: Out[f32, splits, M, N], M: M, N: N, K: K, slice: slice):
     a, b = A.reshape(M, -1, slice), B.reshape(-1, slice, N)
     return {"partial": np.einsum("msk,skn->smn", a, b)}
