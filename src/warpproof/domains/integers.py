@@ -12,7 +12,7 @@ import numpy as np
 
 from warpproof.core import Unsupported
 from warpproof.domains.base import Comparison, IntOp, ScalarType
-from warpproof.domains.values import Choice, Float, Int, Pack, Undef, Value
+from warpproof.domains.values import Choice, Float, Int, Pack, Part, Undef, Value
 from warpproof.terms import Arena, Coef, IntVector, Poly, Pred, coefficient, const
 
 if TYPE_CHECKING:
@@ -47,6 +47,8 @@ class Integers:
                     q = self.poly(part) if i == len(parts) - 1 else self.view(part, ScalarType("u", part.width))
                     out, shift = out + q * (1 << shift), shift + part.width
                 return out
+            case Part():
+                raise Unsupported("part of a float read as an integer", "the bits of a float value")
             case Float():
                 raise Unsupported(f"{v.kind}{v.width} read as an integer", "the bits of a float value")
 

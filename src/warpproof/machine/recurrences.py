@@ -4,10 +4,11 @@ arbitrary iteration: affine counters, values set anew in each iteration, and fol
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from warpproof.core import Unsupported
-from warpproof.domains import Choice, Float, Int, Pack, Undef, Value
+from warpproof.domains import Choice, Float, Int, Pack, Part, Undef, Value
 from warpproof.machine.gauge import Gauge, Maximum
 from warpproof.machine.prefixes import Prefixes
 from warpproof.machine.shifts import HOLE
@@ -140,6 +141,8 @@ class Closer:
             return Int(value.width, self.at_end.poly(self.swap.poly(value.poly)))
         if isinstance(value, Pack):
             return Pack(value.width, tuple(self._final(p) for p in value.parts))
+        if isinstance(value, Part):
+            return replace(value, whole=self._final(value.whole))
         if isinstance(value, Choice):
             pred = self._final(value.pred)
             if pred is None:

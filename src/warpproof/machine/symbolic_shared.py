@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from warpproof.core import Unsupported
-from warpproof.domains import Choice, Float, Int, Pack, ScalarType, Undef, Value
+from warpproof.domains import Choice, Float, Int, Pack, Part, ScalarType, Undef, Value
 from warpproof.machine.mixing import mix, permute
 from warpproof.machine.reach import reach, value_at
 from warpproof.machine.shared import SYMBOLIC_ADDRESS
@@ -173,6 +173,8 @@ def _poisoned(v: Value) -> bool:
             return any(_poisoned(p) for p in parts)
         case Choice(_, _, a, b):
             return _poisoned(a) or _poisoned(b)
+        case Part(_, whole, _):
+            return _poisoned(whole)
         case Undef():
             return True
         case Int():
