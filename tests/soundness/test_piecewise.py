@@ -53,9 +53,10 @@ def test_rows_that_are_a_pitch_apart(condition: str, column: str, good: bool) ->
     """Rows that may overlap have elements with two values; a store between rows is no element at all."""
     params = (("x", "ptr_in", "f32", ("rows", "8")), ("y", "ptr_out", "f32", ("rows", "8")))
     body = f"""setp.ge.s32 %p1, %t, 8; shl.b32 %r3, %c, 3; add.s32 %r3, %r3, %t; @%p1 bra DONE; add.s32 %r4, %t, 1;
-        mul.lo.s32 %r5, %c, %i_pitch; add.s32 %r6, %r5, {column}; {element('%f1', 'x', '%r3')} {put('%f1', 'y', '%r6')}"""
-    kernel = Small(body, params, ("rows", "pitch"), ("rows >= 1", "rows <= 1000", "pitch <= 1000", "pitch >= 1", condition),
-                   ("rows",), 64, {"y": {"strides": ["pitch", "1"]}})
+        mul.lo.s32 %r5, %c, %i_pitch; add.s32 %r6, %r5, {column}; {element('%f1', 'x', '%r3')}
+        {put('%f1', 'y', '%r6')}"""
+    limits = ("rows >= 1", "rows <= 1000", "pitch <= 1000", "pitch >= 1", condition)
+    kernel = Small(body, params, ("rows", "pitch"), limits, ("rows",), 64, {"y": {"strides": ["pitch", "1"]}})
 
     def reference(x: Any, rows: int, pitch: int) -> dict[str, Any]:
         return {"y": x + 0.0}

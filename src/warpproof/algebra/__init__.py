@@ -29,9 +29,9 @@ from warpproof.algebra.transcript import transcript
 from warpproof.algebra.variables import Change, choose_changes
 
 __all__ = [
-    "DERIVED", "FALSE", "FIRST_FIELD", "TRUE", "Cases", "Certificate", "Change", "Form", "Forms", "Formula", "LaneFields",
-    "Normaliser", "Scaling", "Sign", "Signs", "Undefined", "affine_parts", "at_most", "check", "choose_changes", "conjunction",
-    "contradicts", "definition", "disjunction", "distinct_lanes", "evaluate", "formula", "lane_classes", "lane_fields",
-    "monotone_trip", "negation", "pred_polys", "prove_le", "satisfies", "split_lanes", "support", "transcript",
-    "vectors",
+    "DERIVED", "FALSE", "FIRST_FIELD", "TRUE", "Cases", "Certificate", "Change", "Form", "Forms", "Formula",
+    "LaneFields", "Normaliser", "Scaling", "Sign", "Signs", "Undefined", "affine_parts", "at_most", "check",
+    "choose_changes", "conjunction", "contradicts", "definition", "disjunction", "distinct_lanes", "evaluate",
+    "formula", "lane_classes", "lane_fields", "monotone_trip", "negation", "pred_polys", "prove_le", "satisfies",
+    "split_lanes", "support", "transcript", "vectors",
 ]

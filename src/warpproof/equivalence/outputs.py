@@ -140,7 +140,7 @@ class OutputChecker:
         return flat if found is None else Located(access, found)
 
     def _nested(self, shape: tuple[Poly, ...], strides: tuple[Poly, ...]) -> bool:
-        """Each stride steps over all that the later dimensions reach, so different coordinates are different elements."""
+        """Each stride steps over all that later dimensions reach, so different coordinates are different elements."""
         extent = const(1)
         for size, step in zip(reversed(shape), reversed(strides), strict=True):
             if not self.facts.implied(self.arena.true, self.arena.le(extent - step), hard=True):
