@@ -1,6 +1,6 @@
 """Decision procedures on terms: normal forms over the reals, signs, and integer positivity with certificates."""
 
-from warpproof.algebra.cases import Cases
+from warpproof.algebra.cases import Cases, here
 from warpproof.algebra.constraints import (
     DERIVED,
     FALSE,
@@ -29,9 +29,9 @@ from warpproof.algebra.transcript import transcript
 from warpproof.algebra.variables import Change, choose_changes
 
 __all__ = [
-    "DERIVED", "FALSE", "FIRST_FIELD", "TRUE", "Cases", "Certificate", "Change", "Form", "Forms", "Formula", "LaneFields",
-    "Normaliser", "Scaling", "Sign", "Signs", "Undefined", "affine_parts", "at_most", "check", "choose_changes", "conjunction",
-    "contradicts", "definition", "disjunction", "distinct_lanes", "evaluate", "formula", "lane_classes", "lane_fields",
-    "monotone_trip", "negation", "pred_polys", "prove_le", "satisfies", "split_lanes", "support", "transcript",
-    "vectors",
+    "DERIVED", "FALSE", "FIRST_FIELD", "TRUE", "Cases", "Certificate", "Change", "Form", "Forms", "Formula",
+    "LaneFields", "Normaliser", "Scaling", "Sign", "Signs", "Undefined", "affine_parts", "at_most", "check",
+    "choose_changes", "conjunction", "contradicts", "definition", "disjunction", "distinct_lanes", "evaluate",
+    "formula", "here", "lane_classes", "lane_fields", "monotone_trip", "negation", "pred_polys", "prove_le",
+    "satisfies", "split_lanes", "support", "transcript", "vectors",
 ]

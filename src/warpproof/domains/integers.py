@@ -407,6 +407,11 @@ class Integers:
             out, shift = out + self.view(part, ScalarType("u", part.width)) * (1 << shift), shift + part.width
         return Int(width, self._wrap(out, width))
 
+    def signed_piece(self, p: Int) -> bool:
+        """A byte or half that may be negative: read without a sign it would be another number."""
+        low = self.arena.bounds(p.poly)[0] if p.width < 32 and not p.poly.is_constant() else None
+        return low is not None and low < 0
+
     def _rejoin(self, width: int, parts: tuple[Value, ...]) -> Value | None:
         lo, hi = parts[0], parts[-1]
         if len(parts) == 2 and isinstance(lo, Int) and isinstance(hi, Int):

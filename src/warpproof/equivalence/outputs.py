@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from warpproof.algebra import Cases, Normaliser
 from warpproof.core import Claim, Reason, Status, Unsupported
-from warpproof.domains import Int, Reals, ScalarType
+from warpproof.domains import Choice, Int, Reals, ScalarType, Value
 from warpproof.equivalence.alignment import aligned
 from warpproof.equivalence.matching import Matcher
 from warpproof.equivalence.rewriting import Rewriter
@@ -74,7 +74,7 @@ class OutputChecker:
         try:
             coordinates = self.coordinates(place, output.shape)
             wanted = output.expected(coordinates)
-            got = self._stored(place.access, output.type)
+            got = self._stored(place.access.value, output.type, place.access.path)
             rewriter = Rewriter(self.arena, self.matcher, self.facts, wanted)
             self.rewriters.append((place.access.path, rewriter))
             path = place.access.path
@@ -90,18 +90,26 @@ class OutputChecker:
             hint = f"the stored value depends on {_poison(mine)}"
         return Claim("equivalence", text, Status.OPEN, place=where, hint=hint)
 
-    def _stored(self, access: Access, ty: ScalarType) -> Real:
+    def _stored(self, value: Value | None, ty: ScalarType, path: Pred) -> Real:
         """What a store leaves in an element: the number its bits stand for."""
-        if access.value is None:
-            raise Unsupported("store", "a store without a value")
-        if ty.kind not in ("s", "u") or not isinstance(access.value, Int):
-            return self.dom.real(access.value, ty)
-        p = access.value.poly
+        match value:
+            case None:
+                raise Unsupported("store", "a store without a value")
+            case Choice(_, pred, a, b) if ty.kind in ("s", "u"):
+                sides = ((a, pred), (b, self.arena.negate(pred)))
+                x, y = (self._stored(v, ty, self.arena.conj((path, p))) for v, p in sides)
+                return self.arena.sel(pred, x, y)
+            case Int(_, p) if ty.kind in ("s", "u"):
+                return self._number(p, ty, path)
+            case _:
+                return self.dom.real(value, ty)
+
+    def _number(self, p: Poly, ty: ScalarType, path: Pred) -> Real:
         low, high = (-(1 << (ty.width - 1)), 1 << (ty.width - 1)) if ty.kind == "s" else (0, 1 << ty.width)
-        if p.is_constant():
+        if p.is_constant() and (isinstance(p.constant, int) or ty.width < 64):
             p = const((p.constant - low) % (high - low) + low)
         fits = self.arena.conj((self.arena.le(low - p), self.arena.lt(p, const(high))))
-        if not self.facts.implied(access.path, fits, hard=True):
+        if not self.facts.implied(path, fits, hard=True):
             raise Unsupported("integer output", f"its value may not fit {ty}")
         return self.arena.of_int(p)
 
@@ -140,7 +148,7 @@ class OutputChecker:
         return flat if found is None else Located(access, found)
 
     def _nested(self, shape: tuple[Poly, ...], strides: tuple[Poly, ...]) -> bool:
-        """Each stride steps over all that the later dimensions reach, so different coordinates are different elements."""
+        """Each stride steps over all that later dimensions reach, so different coordinates are different elements."""
         extent = const(1)
         for size, step in zip(reversed(shape), reversed(strides), strict=True):
             if not self.facts.implied(self.arena.true, self.arena.le(extent - step), hard=True):
