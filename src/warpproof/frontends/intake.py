@@ -12,6 +12,7 @@ from warpproof.frontends.cuda import compile_cuda
 from warpproof.frontends.source import PtxSource, read_source, select_entry
 from warpproof.frontends.triton import TritonLaunch, compile_triton
 
+_KINDS: Final = {".ptx": "ptx", ".cu": "cuda", ".cuh": "cuda", ".cpp": "cuda", ".py": "triton"}
 _SPLIT: Final = re.compile(r"(.+?\.(?:ptx|cu|cuh|py))::(.+)", re.DOTALL)
 
 
@@ -19,6 +20,15 @@ def split_kernel(text: str) -> tuple[str, str | None]:
     """`file.cu::name` as (file, name); the name is None when only a file is given."""
     match = _SPLIT.fullmatch(text)
     return (match.group(1), match.group(2)) if match else (text, None)
+
+
+def kernel_kind(file: Path) -> str:
+    """`ptx`, `cuda` or `triton`, by the file's suffix; CUD709 for any other."""
+    kind = _KINDS.get(file.suffix.lower())
+    if kind is None:
+        raise InputError("CUD709", f"cannot tell what {file.name!r} holds: unknown suffix {file.suffix.lower()!r}",
+                         hint="kernels are .ptx, .cu or (Triton) .py files")
+    return kind
 
 
 def load_kernel(path: Path | str, kernel: str | None = None, sm: str = "sm_80",
@@ -29,18 +39,15 @@ def load_kernel(path: Path | str, kernel: str | None = None, sm: str = "sm_80",
     Raises InputError CUD7xx for a file, name or source that cannot be used.
     """
     file = Path(path)
-    match file.suffix.lower():
-        case ".ptx":
+    match kernel_kind(file):
+        case "ptx":
             text = read_source(file)
             name = select_entry(text, kernel, file.name)
             return PtxSource(text, file.name, name, names={kernel or name: name})
-        case ".cu" | ".cuh" | ".cpp":
+        case "cuda":
             return compile_cuda(file, arch=sm, kernel=kernel, options=options)
-        case ".py":
-            if triton is None:
-                raise InputError("CUD712", f"{file.name} is a Triton kernel, which is compiled for one launch",
-                                 hint="give a launch, or compile the kernel and pass its .ptx")
+        case _ if triton is None:
+            raise InputError("CUD712", f"{file.name} is a Triton kernel, which is compiled for one launch",
+                             hint="give a launch, or compile the kernel and pass its .ptx")
+        case _:
             return compile_triton(file, triton, arch=sm, kernel=kernel)
-        case suffix:
-            raise InputError("CUD709", f"cannot tell what {file.name!r} holds: unknown suffix {suffix!r}",
-                             hint="kernels are .ptx, .cu or (Triton) .py files")
