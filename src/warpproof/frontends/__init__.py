@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from warpproof.frontends.cuda import compile_cuda, library_headers, nvrtc_version
     from warpproof.frontends.headers import Headers, included, wanted_headers
-    from warpproof.frontends.intake import kernel_kind, load_kernel, split_kernel
-    from warpproof.frontends.jobs import Job, Question, Request, read_job
+    from warpproof.frontends.intake import Request, kernel_kind, load_kernel, split_kernel
+    from warpproof.frontends.jobs import Job, Question, read_job
     from warpproof.frontends.source import PtxSource, entry_names, read_source, select_entry
     from warpproof.frontends.triton import TritonLaunch, compile_triton, triton_job, triton_source
     from warpproof.frontends.triton_child import build, load
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 _HOMES: Final = {
     "cuda": "compile_cuda library_headers nvrtc_version",
     "headers": "Headers included wanted_headers",
-    "intake": "kernel_kind load_kernel split_kernel",
-    "jobs": "Job Question Request read_job",
+    "intake": "Request kernel_kind load_kernel split_kernel",
+    "jobs": "Job Question read_job",
     "source": "PtxSource entry_names read_source select_entry",
     "triton": "TritonLaunch compile_triton triton_job triton_source",
     "triton_child": "build load",

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from warpproof.core import InputError
 from warpproof.frontends.cuda import compile_cuda
@@ -51,3 +53,38 @@ def load_kernel(path: Path | str, kernel: str | None = None, sm: str = "sm_80",
                              hint="give a launch, or compile the kernel and pass its .ptx")
         case _:
             return compile_triton(file, triton, arch=sm, kernel=kernel)
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """The kernel that a job asks for: a file, which kernel of it, and what it is compiled for."""
+
+    path: str
+    kernel: str | None
+    sm: str
+    options: tuple[str, ...]
+    triton: TritonLaunch
+
+    def load(self) -> PtxSource:
+        """Its PTX, compiled in this process (Triton: in a child that is not confined)."""
+        return load_kernel(Path(self.path), self.kernel, self.sm, self.options, self.triton)
+
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON values; CUD711 if a constexpr is none."""
+        given = self.triton
+        made = {"path": self.path, "kernel": self.kernel, "sm": self.sm, "options": list(self.options),
+                "triton": {"arguments": list(given.arguments), "constexprs": dict(given.constexprs),
+                           "divisible_by_16": list(given.divisible_by_16), "options": dict(given.options or {})}}
+        try:
+            json.dumps(made, allow_nan=False)
+        except (TypeError, ValueError) as error:
+            raise InputError("CUD711", f"a constexpr of {Path(self.path).name} is no plain value: {error}") from None
+        return made
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Request:
+        """What `as_dict` wrote."""
+        given = data["triton"]
+        arguments = tuple((str(n), str(t), bool(p)) for n, t, p in given["arguments"])
+        triton = TritonLaunch(arguments, given["constexprs"], tuple(given["divisible_by_16"]), given["options"])
+        return cls(data["path"], data["kernel"], data["sm"], tuple(data["options"]), triton)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from warpproof.core import InputError
-from warpproof.frontends.intake import load_kernel, split_kernel
-from warpproof.frontends.source import PtxSource
+from warpproof.frontends.intake import Request, split_kernel
 from warpproof.frontends.triton import TritonLaunch
 from warpproof.reference import Launch, load_contract, load_launch, load_spec
 
@@ -32,41 +30,6 @@ class Job:
     timeout_s: float = 100.0
     seed: int = 0
     sample: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """The kernel that a job asks for: a file, which kernel of it, and what it is compiled for."""
-
-    path: str
-    kernel: str | None
-    sm: str
-    options: tuple[str, ...]
-    triton: TritonLaunch
-
-    def load(self) -> PtxSource:
-        """Its PTX, compiled in this process (Triton: in a child that is not confined)."""
-        return load_kernel(Path(self.path), self.kernel, self.sm, self.options, self.triton)
-
-    def as_dict(self) -> dict[str, Any]:
-        """As JSON values; CUD711 if a constexpr is none."""
-        given = self.triton
-        made = {"path": self.path, "kernel": self.kernel, "sm": self.sm, "options": list(self.options),
-                "triton": {"arguments": list(given.arguments), "constexprs": dict(given.constexprs),
-                           "divisible_by_16": list(given.divisible_by_16), "options": dict(given.options or {})}}
-        try:
-            json.dumps(made, allow_nan=False)
-        except (TypeError, ValueError) as error:
-            raise InputError("CUD711", f"a constexpr of {Path(self.path).name} is no plain value: {error}") from None
-        return made
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Request:
-        """What `as_dict` wrote."""
-        given = data["triton"]
-        arguments = tuple((str(n), str(t), bool(p)) for n, t, p in given["arguments"])
-        triton = TritonLaunch(arguments, given["constexprs"], tuple(given["divisible_by_16"]), given["options"])
-        return cls(data["path"], data["kernel"], data["sm"], tuple(data["options"]), triton)
 
 
 @dataclass(frozen=True, slots=True)
