@@ -84,6 +84,16 @@ def test_inside_a_confined_process(name: str, confinable: None) -> None:
     assert expected in done.stdout
 
 
+def test_namespaces_without_a_map_of_users(confinable: None) -> None:
+    """As where AppArmor lets a user make namespaces but not fill in the map: the user has no name and no rights there."""
+    before = "def refuse(*a, **k): raise PermissionError(1, 'no')\nconfinement.open = refuse"
+    after = "print(os.getpid(), os.geteuid(), *made.in_force)\nsys.stdout.flush()"
+    done = script(before=before, after=after, isolation=ISOLATION)
+    number, user, *layers = done.stdout.split()
+    assert (number, user) == ("1", "65534"), done.stderr
+    assert {*layers, "read-back"} == set(LAYERS)
+
+
 def test_inherited_descriptors_are_closed(confinable: None) -> None:
     before = "secret = os.open('/etc/passwd', os.O_RDONLY); high = os.dup2(secret, 251)"
     after = "for f in (secret, 251):\n    try:\n        os.read(f, 1); print('read')\n    except OSError as e:\n" \
