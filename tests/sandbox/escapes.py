@@ -19,7 +19,7 @@ import tempfile
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from warpproof.sandbox import Confinement, Program, compile_policy, number_of, shipped_policy
+from warpproof.sandbox import Confinement, compile_policy, encode, number_of, shipped_policy
 
 libc = ctypes.CDLL(None, use_errno=True)
 libc.syscall.restype = ctypes.c_long
@@ -227,7 +227,7 @@ ATTEMPTS: Mapping[str, Callable[[], Any]] = {
 }
 
 
-def confined(program: Program, mode: str, uid: int, attempt: Callable[[], Any], out: int) -> None:
+def confined(code: bytes, mode: str, uid: int, attempt: Callable[[], Any], out: int) -> None:
     """In a process of its own: give up everything, then try. Exit status 0 is an escape, 7 a refusal."""
     try:
         incoming, end = os.pipe()
@@ -246,10 +246,10 @@ def confined(program: Program, mode: str, uid: int, attempt: Callable[[], Any], 
         inner = made.isolate()
         if inner:
             _, status = os.waitpid(inner, 0)
-            code = os.waitstatus_to_exitcode(status)
-            os._exit(code if code >= 0 else 100 - code)
+            ended = os.waitstatus_to_exitcode(status)
+            os._exit(ended if ended >= 0 else 100 - ended)
         made.confine(MEMORY, 30, 5)
-        made.filter(program)
+        made.filter(code)
     except BaseException as error:  # noqa: BLE001 - a child must not run on as its parent
         os.write(2, repr(error).encode())
         os._exit(9)
@@ -262,31 +262,31 @@ def confined(program: Program, mode: str, uid: int, attempt: Callable[[], Any], 
     os._exit(0 if got else 7)
 
 
-def outcome(program: Program, mode: str, uid: int, attempt: Callable[[], Any]) -> str:
+def outcome(code: bytes, mode: str, uid: int, attempt: Callable[[], Any]) -> str:
     with tempfile.TemporaryFile("w+b") as out:
         pid = os.fork()
         if pid == 0:
-            confined(program, mode, uid, attempt, out.fileno())
+            confined(code, mode, uid, attempt, out.fileno())
         _, status, usage = os.wait4(pid, 0)
-        code = os.waitstatus_to_exitcode(status)
-        code = 100 - code if code < 0 else code
+        ended = os.waitstatus_to_exitcode(status)
+        ended = 100 - ended if ended < 0 else ended
         if os.fstat(out.fileno()).st_size > FILE_BYTES or usage.ru_maxrss > MEMORY >> 10:
             return "ESCAPED: beyond the limits"
-        if code == 0:
+        if ended == 0:
             return "ESCAPED"
-        if code == 7:
+        if ended == 7:
             return "refused"
-        if code > 100:
-            return f"killed by {signal.Signals(code - 100).name}"
+        if ended > 100:
+            return f"killed by {signal.Signals(ended - 100).name}"
         out.seek(0)
-        return f"BROKEN: {code} {out.read(500)!r}"
+        return f"BROKEN: {ended} {out.read(500)!r}"
 
 
 def main() -> None:
     policy, mode, uid = sys.argv[1], sys.argv[2], int(sys.argv[3])
-    program = compile_policy(shipped_policy(policy))
+    code = encode(compile_policy(shipped_policy(policy)))
     names = sys.argv[4:] or ATTEMPTS
-    found = {name: outcome(program, mode, uid, ATTEMPTS[name]) for name in names}
+    found = {name: outcome(code, mode, uid, ATTEMPTS[name]) for name in names}
     print(json.dumps(found))
 
 

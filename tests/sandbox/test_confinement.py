@@ -21,8 +21,8 @@ from warpproof.sandbox import LAYERS, Loaded, assemble
 
 SCRIPT = """
 import os, resource, socket, sys, threading
-from warpproof.sandbox import Confinement, Unconfined, assemble, confinement
-program = assemble("ret allow")
+from warpproof.sandbox import Confinement, Unconfined, assemble, confinement, encode
+program = encode(assemble("ret allow"))
 made = Confinement("{mode}")
 {before}
 try:
@@ -85,7 +85,7 @@ def test_inside_a_confined_process(name: str, confinable: None) -> None:
 
 
 def test_namespaces_without_a_map_of_users(confinable: None) -> None:
-    """As where AppArmor lets a user make namespaces but not fill in the map: the user has no name and no rights there."""
+    """As where AppArmor lets a user make namespaces but not fill in the map: no name there, and no rights."""
     before = "def refuse(*a, **k): raise PermissionError(1, 'no')\nconfinement.open = refuse"
     after = "print(os.getpid(), os.geteuid(), *made.in_force)\nsys.stdout.flush()"
     done = script(before=before, after=after, isolation=ISOLATION)
@@ -107,7 +107,7 @@ MISSING: Mapping[str, str] = {
     "landlock": "confinement._LANDLOCK_ABI = 99",
     "limits": "def refuse(*a): raise ValueError('no')\nresource.setrlimit = refuse",
     "no-new-privileges": "confinement._PR_SET_NO_NEW_PRIVS = 9999",
-    "filter": "program = assemble('ld #0')",
+    "filter": "program = encode(assemble('ld #0'))",
     "descriptors": "os.close(2)",
 }
 

@@ -43,11 +43,11 @@ def k(y: Out[f32, 1]):
 # As a container's filter answers: EPERM for unshare, ENOSYS for what its engine does not know.
 FILTERED = """
 import json, os, sys
-from warpproof.sandbox import assemble, confinement
+from warpproof.sandbox import assemble, confinement, encode
 text = "ld nr\\n" + "".join(f"jeq #{n}, {a}, next\\n" for a, n in json.loads(sys.argv[1])) + "ret allow\\n"
 text += "denied: ret errno(EPERM)\\nunknown: ret errno(ENOSYS)\\n"
 confinement._no_new_privileges()
-confinement._filter(assemble(text))
+confinement._filter(encode(assemble(text)))
 os.execv(sys.executable, [sys.executable, "-m", "warpproof", *sys.argv[2:]])
 """
 NAMESPACES, LANDLOCK = [["denied", 272]], [["unknown", n] for n in (444, 445, 446)]

@@ -1,7 +1,7 @@
 """The inside of a worker process: `python -m warpproof.cli.boxed WORK IN OUT PARENT`, two pipes and a process number.
 
-First comes an order: how to confine, limits, and what the user trusts. The process loads everything that the work
-needs, confines itself, says so, and only then gets what it works on, one message at a time.
+First comes an order: how to confine, by which filter, limits, and what the user trusts. The process loads everything
+that the work needs, confines itself, says so, and only then gets what it works on, one message at a time.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import os
 import signal
 import sys
 import threading
-import traceback  # noqa: F401 - what an error needs is loaded beforehand
+import traceback  # noqa: F401 - for a crash, loaded beforehand
 import warnings
 from collections.abc import Callable
 from typing import Any, NoReturn
@@ -18,8 +18,7 @@ from typing import Any, NoReturn
 from warpproof.cli.worker import DESCRIPTORS, RECURSION_LIMIT, Channel, guarded, limit
 from warpproof.cli.works import WORKS, Do
 from warpproof.core import Reason
-from warpproof.report import error_dict  # noqa: F401
-from warpproof.sandbox import Confinement, Program, Unconfined, compile_policy, shipped_policy
+from warpproof.sandbox import Confinement, Unconfined
 
 
 def main() -> NoReturn:
@@ -35,7 +34,6 @@ def main() -> NoReturn:
         _leave(0)
     confinement = Confinement(order["mode"])
     try:
-        program = compile_policy(shipped_policy(work.policy))
         _wait_for(confinement.isolate())
         pid = _number()
         _quiet(channel)
@@ -44,16 +42,17 @@ def main() -> NoReturn:
         channel.say({"missing": missing.layer, "why": missing.why})
         _leave(1)
     threading.stack_size(work.stack_bytes)
-    thread = threading.Thread(target=_serve, args=(channel, confinement, program, pid, begun["result"]))
+    thread = threading.Thread(target=_serve, args=(channel, confinement, bytes.fromhex(order["filter"]), pid,
+                                                   begun["result"]))
     thread.start()
     thread.join()
     os._exit(1)
 
 
-def _serve(channel: Channel, confinement: Confinement, program: Program, pid: int, do: Do) -> NoReturn:
+def _serve(channel: Channel, confinement: Confinement, code: bytes, pid: int, do: Do) -> NoReturn:
     """The filter goes on last, when this thread runs and the other one waits."""
     try:
-        confinement.filter(program)
+        confinement.filter(code)
     except Unconfined as missing:
         channel.say({"missing": missing.layer, "why": missing.why})
         _leave(1)

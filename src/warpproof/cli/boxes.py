@@ -13,10 +13,12 @@ import tempfile
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from types import TracebackType
 from typing import Any, Final, Self
 
 from warpproof.core import Reason
+from warpproof.sandbox import Program, compile_policy, encode, shipped_policy
 
 MAX_ANSWER_BYTES: Final = 256 << 20
 MAX_NOISE_CHARS: Final = 20_000
@@ -24,6 +26,8 @@ MAX_NOISE_CHARS: Final = 20_000
 _KEPT: Final = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME", "HOME",
                 "XDG_CACHE_HOME")
 _SET: Final = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0", "MALLOC_ARENA_MAX": "1"}
+POLICIES: Final = {"judge": "prove", "cuda": "compile", "triton": "triton", "print": "prove", "ask": "solver",
+                   "solve": "solver"}
 _MEMORY_SIGNS: Final = ("MemoryError", "bad_alloc", "out of memory", "Cannot allocate memory", "Unable to allocate")
 
 
@@ -48,6 +52,12 @@ class Guard:
     def left(self) -> float:
         """Seconds until the deadline."""
         return self.deadline - time.monotonic()
+
+
+@cache
+def policy_filter(work: str) -> Program:
+    """The filter that a work is confined by."""
+    return compile_policy(shipped_policy(POLICIES[work]))
 
 
 def worker_command(work: str, incoming: int, outgoing: int) -> list[str]:
@@ -87,7 +97,9 @@ class Box:
                 os.close(number)
         os.set_blocking(self._write, False)
         memory = min(memory or guard.memory, guard.memory)
-        self.send({"mode": guard.mode, "memory": memory, "seconds": max(1, int(guard.left)) + 5, "job": job})
+        code = encode(policy_filter(work)).hex() if guard.mode != "off" else ""
+        self.send({"mode": guard.mode, "memory": memory, "seconds": max(1, int(guard.left)) + 5, "filter": code,
+                   "job": job})
 
     def __enter__(self) -> Self:
         return self

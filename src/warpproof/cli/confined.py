@@ -6,12 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from warpproof.cli.boxes import Box, Guard, Stopped
+from warpproof.cli.boxes import Box, Guard, Stopped, policy_filter
 from warpproof.core import Reason
-from warpproof.sandbox import LAYERS, Unconfined, compile_policy, held_filters, shipped_policy
+from warpproof.sandbox import LAYERS, Unconfined, held_filters
 
-POLICIES: Final = {"judge": "prove", "cuda": "compile", "triton": "triton", "print": "prove", "ask": "solver",
-                   "solve": "solver"}
 SOLVER_BYTES: Final = 2 << 30
 
 
@@ -56,7 +54,7 @@ def confirm(work: str, sandbox: Sandbox, message: Mapping[str, Any]) -> None:
         if isinstance(held, str):
             missing["read-back"] = held
         else:
-            program = compile_policy(shipped_policy(POLICIES[work]))
+            program = policy_filter(work)
             for tid, thread in held.items():
                 if thread.filters != (program,) or not thread.no_new_privs or thread.mode != "2":
                     raise Unconfined("read-back", f"thread {tid} holds {len(thread.filters)} filters, "

@@ -98,9 +98,10 @@ def guarded(work: Callable[[], Any]) -> dict[str, Any]:
 
 def refusal(error: WarpproofError) -> dict[str, Any]:
     """The message that says an input cannot be used."""
-    from warpproof.report import error_dict
-
-    return {"error": error_dict(error)["error"], "rendered": error.render()}
+    span = error.span
+    place = None if span is None else {"file": span.file, "line": span.line, "column": span.column}
+    return {"error": {"code": error.code, "message": error.message, "hint": error.hint, "span": place},
+            "rendered": error.render()}
 
 
 def _unsupported(error: Unsupported) -> str:

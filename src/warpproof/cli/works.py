@@ -23,9 +23,8 @@ _WARM_SMT: Final = "(declare-const x Int)(declare-const y (_ BitVec 8))(assert (
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """The shipped policy that confines it, how it begins, the stack of the thread that does it."""
+    """How it begins, and the stack of the thread that does it."""
 
-    policy: str
     begin: Begin
     stack_bytes: int = 64 << 20
 
@@ -126,6 +125,6 @@ def _solve(_: Mapping[str, Any], __: Channel) -> Do:
 
 
 WORKS: Final[Mapping[str, Work]] = {
-    "judge": Work("prove", _judge, STACK_BYTES), "cuda": Work("compile", _cuda), "triton": Work("triton", _triton),
-    "print": Work("prove", _print), "ask": Work("solver", _ask), "solve": Work("solver", _solve),
+    "judge": Work(_judge, STACK_BYTES), "cuda": Work(_cuda), "triton": Work(_triton), "print": Work(_print),
+    "ask": Work(_ask), "solve": Work(_solve),
 }

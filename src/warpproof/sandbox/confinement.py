@@ -18,8 +18,6 @@ import sys
 from collections.abc import Mapping
 from typing import Final
 
-from warpproof.sandbox.instructions import Program, encode
-
 LAYERS: Final = ("namespaces", "descriptors", "landlock", "limits", "no-new-privileges", "filter", "read-back")
 _NAMESPACES: Final = 0x10000000 | 0x40000000 | 0x08000000 | 0x04000000 | 0x20000000  # user, network, IPC, UTS, PID
 _PR_SET_PDEATHSIG, _PR_SET_NO_NEW_PRIVS, _PR_GET_NO_NEW_PRIVS = 1, 38, 39
@@ -94,10 +92,10 @@ class Confinement:
         _limits(memory_bytes, cpu_seconds, descriptors)
         self.in_force += ["descriptors", "no-new-privileges", "limits"]
 
-    def filter(self, program: Program) -> None:
-        """The last layer: the filter on all threads of this process."""
+    def filter(self, code: bytes) -> None:
+        """The last layer: the filter, as the kernel takes it, on all threads of this process."""
         if self.mode != "off":
-            _filter(program)
+            _filter(code)
             self.in_force.append("filter")
 
     def _wanted(self, layer: str) -> bool:
@@ -152,10 +150,9 @@ def _no_new_privileges() -> None:
         raise Unconfined("no-new-privileges", "the bit is not set")
 
 
-def _filter(program: Program) -> None:
-    code = encode(program)
+def _filter(code: bytes) -> None:
     buffer = ctypes.create_string_buffer(code, len(code))
-    header = ctypes.create_string_buffer(struct.pack("=HxxxxxxQ", len(program), ctypes.addressof(buffer)))
+    header = ctypes.create_string_buffer(struct.pack("=HxxxxxxQ", len(code) // 8, ctypes.addressof(buffer)))
     failed = _libc.syscall(_SECCOMP, _SET_MODE_FILTER, _TSYNC, header)
     if failed:
         why = os.strerror(ctypes.get_errno()) if failed < 0 else f"thread {failed} has other filters"
