@@ -7,13 +7,16 @@ progression is written with the unknown u, and what it draws on as a condition b
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
 from warpproof.core import Unsupported
+from warpproof.equivalence.pieces import Part, loads_of
 from warpproof.terms import Arena, BoolVector, IntVector, Poly, Pred, Real, TermMap, const
 
-_STEPS = (1, 2, 4, 8, 16, 32)
+_STEPS: Final = (1, 2, 4, 8, 16, 32)
+_FEW_PARTS: Final = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +126,50 @@ def drawn(weight: IntVector, where: Progression) -> tuple[IntVector, Poly | None
     following = np.where(count < len(sources), sources[np.minimum(count, len(sources) - 1)], np.iinfo(np.int32).max)
     low, high = int((last - targets).max()), int((following - targets).min()) - 1
     return (marked.astype(np.int64), const(low)) if low <= high else None
+
+
+def together(arena: Arena, parts: list[Part]) -> list[Part]:
+    """The parts, those that are another part's values at other lanes counted there."""
+    if len(parts) > _FEW_PARTS:
+        return parts
+    out: list[Part] = []
+    for p in sorted(parts, key=lambda p: -len(np.unique(_offsets(arena, p)))):
+        for k, r in enumerate(out):
+            source = _source(arena, r, p)
+            if source is not None:
+                weight = r.weight.copy()
+                lanes = np.nonzero(p.weight.any(axis=0))[0]
+                np.add.at(weight.T, source[lanes], p.weight.T[lanes])
+                out[k] = Part(r.guard, r.loops, r.leaf, weight)
+                break
+        else:
+            out.append(p)
+    return out
+
+
+def _offsets(arena: Arena, p: Part) -> IntVector:
+    """The constant part of the index that each lane loads first."""
+    found = loads_of(p.leaf)
+    c = found[0].data[1].constant if found else 0
+    return np.broadcast_to(np.asarray(c, np.int64), (arena.lanes,))
+
+
+def _source(arena: Arena, r: Part, p: Part) -> IntVector | None:
+    """The lanes s with p at lane l the same as r at lane s[l], in all lanes l that count; None when there are none."""
+    first, second = loads_of(r.leaf), loads_of(p.leaf)
+    if r.loops != p.loops or not first or not second or first[0].data[0] != second[0].data[0]:
+        return None
+    a, b = _offsets(arena, r), _offsets(arena, p)
+    places = {int(v): lane for lane, v in reversed(list(enumerate(a)))}
+    counts = p.weight.any(axis=0)
+    lead = int(np.argmax(counts))
+    if any(int(v) not in places for v in b[counts]):
+        return None
+    to = np.where(counts, np.arange(arena.lanes), lead)
+    source = np.array([places[int(v)] for v in b[to]], np.int64)
+    same = arena.permute(r.leaf, source) is arena.permute(p.leaf, to)
+    maps = arena.permutation_map(source), arena.permutation_map(to)
+    return source if same and maps[0].pred(r.guard) is maps[1].pred(p.guard) else None
 
 
 def steps(lanes: int) -> tuple[int, ...]:

@@ -16,7 +16,7 @@ import numpy as np
 
 from warpproof.algebra import Form, Normaliser
 from warpproof.core import Unsupported
-from warpproof.equivalence.lanewise import AtLane, Progression, drawn, own, progressions, steps
+from warpproof.equivalence.lanewise import AtLane, Progression, drawn, own, progressions, steps, together
 from warpproof.equivalence.pieces import Part, Splitter, crosses_lanes
 from warpproof.solve import Answer, Facts, Piece, Problem, Region, covers, exactly_once, within
 from warpproof.terms import Arena, IntVector, Poly, Pred, Real, TermMap, const, divide_monomial
@@ -114,7 +114,8 @@ class Matcher:
         weight = np.zeros((where.count, a.lanes), np.int64)
         weight[np.arange(where.count), where.lanes()] = 1
         pieces = []
-        for part in (self._where_it_counts(p) for p in self._unguarded(Splitter(a, op).split(x, weight), op)):
+        parts = together(a, self._unguarded(Splitter(a, op).split(x, weight), op))
+        for part in map(self._where_it_counts, parts):
             seen = self._seen_along(part, at, where)
             if seen is None:
                 return None

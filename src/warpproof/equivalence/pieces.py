@@ -116,3 +116,18 @@ class Splitter:
             else:
                 mask &= lanes
         return mask, a.conj(rest)
+
+
+def loads_of(x: Real) -> list[Real]:
+    """The loads of a term outside folds and cross-lane reductions."""
+    out, seen, stack = [], set(), [x]
+    while stack:
+        y = stack.pop()
+        if y.id in seen:
+            continue
+        seen.add(y.id)
+        if y.op == "load":
+            out.append(y)
+        elif y.op not in ("fold", "red", "gather"):
+            stack.extend(y.args)
+    return out
