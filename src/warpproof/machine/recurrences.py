@@ -218,6 +218,8 @@ class Closer:
             for y in rest[1:]:
                 g = self.arena.combine(op, g, y)
             self.prefixes.put(state, self.prefixes.fold(op, x0, g))
+            if op == "add" and g.op == "const":
+                return self.arena.add(x0, self.arena.mul(g, self.arena.of_int(self.last + 1)))
             return self.arena.combine(op, x0, self.arena.fold(op, self.var.id, domain, g))
         return None
 

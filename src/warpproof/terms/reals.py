@@ -175,6 +175,20 @@ class RealArena(PredicateArena):
             out = self.add(out, term)
         return out
 
+    def whole(self, x: Real) -> Poly | None:
+        """The polynomial that a term of integers, sums and products is, else None."""
+        match x.op:
+            case "int":
+                return x.data  # type: ignore[no-any-return]
+            case "const":
+                return Poly({(): int(x.data)} if x.data else {}) if x.data.denominator == 1 else None
+            case "add" | "mul":
+                a, b = self.whole(x.args[0]), self.whole(x.args[1])
+                if a is None or b is None:
+                    return None
+                return a + b if x.op == "add" else a * b
+        return None
+
     def scalar(self, name: str) -> Real:
         """A float scalar parameter."""
         return self.real("symbol", data=name)
