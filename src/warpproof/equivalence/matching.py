@@ -249,8 +249,10 @@ class Matcher:
                 rest = a.combine(op, rest, a.sel(part.guard, part.leaf, a.identity(op)))
         if not pieces:
             return None
-        if self._alike(pieces, opened) and self._tiles(opened, self._at_first(pieces), a.true):
-            return a.combine(op, fold, rest)
+        if self._alike(pieces, opened):
+            shared = a.conj(p for p in a.conjuncts(path) if p.uniform)
+            if any(self._tiles(opened, self._at_first(pieces), p) for p in dict.fromkeys((a.true, shared))):
+                return a.combine(op, fold, rest)
         if rest is a.identity(op) and self._vary(pieces, opened, path) and self._along_lanes(x, fold, op, path):
             return fold
         for lane_pieces, lane in self._lane_kinds(pieces, opened, path):

@@ -247,8 +247,22 @@ class Proof:
             return found
 
         return RealConditions(self.arena, self.facts, Signs(self.arena, signs), rewrite, canonical,
-                              tuple(self._divisors(checker)), self.outcome.ledger,
+                              tuple(self._divisors(checker)), self._roots(checker), checker.same, self.outcome.ledger,
                               Infinities(self.arena, self.facts, trace.maxima))
+
+    def _roots(self, checker: OutputChecker) -> tuple[Real, ...]:
+        """What the reference takes roots of, at the coordinates that were compared."""
+        out: dict[int, Real] = {}
+        seen: set[int] = set()
+        stack = [r.reference for _, r in checker.rewriters]
+        while stack:
+            x = stack.pop()
+            if x.id not in seen:
+                seen.add(x.id)
+                stack.extend(x.args)
+                if x.op == "sqrt":
+                    out[x.args[0].id] = x.args[0]
+        return tuple(out.values())
 
     def _divisors(self, checker: OutputChecker) -> list[tuple[Pred, Real]]:
         """The canonical divisors of the reference at the coordinates that were compared, and where it divides by them.
