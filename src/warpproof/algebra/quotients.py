@@ -65,7 +65,8 @@ def _divided(normal: Normaliser, form: Form, divisor: Real, unknown: Real, var: 
     out: Form = {}
     for k in range(max(by_power, default=0), 0, -1):
         quotient = {key: c / slope for key, c in by_power.get(k, {}).items()}
-        out = add(out, normal.forms.mul(quotient, normal.forms.atom(unknown, k - 1) if k > 1 else normal.forms.constant(1)))
+        power = normal.forms.atom(unknown, k - 1) if k > 1 else normal.forms.constant(1)
+        out = add(out, normal.forms.mul(quotient, power))
         by_power[k - 1] = add(by_power.get(k - 1, {}), normal.forms.mul(quotient, rest), -1)
     return out if not by_power.get(0) else None
 

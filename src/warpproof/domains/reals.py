@@ -402,22 +402,10 @@ class Reals:
             ty = ScalarType(f.kind, f.width)  # type: ignore[union-attr]
             try:
                 x, y = self.real(a, ty), self.real(b, ty)
-                return Float(ty.kind, ty.width, self._counted(p, x, y) or self.arena.sel(p, x, y))
+                return Float(ty.kind, ty.width, self.integers.counted(p, x, y) or self.arena.sel(p, x, y))
             except Unsupported:
                 return Choice(a.width, p, a, b)
         return Choice(a.width, p, a, b)
-
-    def _counted(self, p: Pred, x: Real, y: Real) -> Real | None:
-        """A choice between whole numbers kept in floats that is one polynomial (counters after a loop that may be
-        skipped)."""
-        if x.op == y.op == "const" or x is y:
-            return None
-        a, b = self.arena.whole(x), self.arena.whole(y)
-        if a is None or b is None:
-            return None
-        merged = self.integers.merge(p, a, b)
-        new = merged.atoms() - a.atoms() - b.atoms()
-        return None if any(self.arena.atoms[i].kind == "phi" for i in new) else self.arena.of_int(merged)
 
     # ------------------------------------------------------------------ conversions
     def convert(self, dst: ScalarType, src: ScalarType, mode: FloatMode, a: Value) -> Value:

@@ -114,9 +114,10 @@ def drawn(weight: IntVector, where: Progression) -> tuple[IntVector, Poly | None
     all of them). `weight` has a row per lane of the progression. None when it counts twice, or is not of this form."""
     if weight.max(initial=0) > 1:
         return None
-    marked = weight.any(axis=0)
+    marked = np.asarray(weight.any(axis=0))
+    lanes: IntVector = marked.astype(np.int64)
     if (weight == marked).all():
-        return marked.astype(np.int64), None
+        return lanes, None
     sources, targets = np.nonzero(marked)[0], where.lanes()
     taken = weight[:, sources].astype(bool)
     count = taken.sum(axis=1)
@@ -125,7 +126,7 @@ def drawn(weight: IntVector, where: Progression) -> tuple[IntVector, Poly | None
     last = np.where(count > 0, sources[np.maximum(count - 1, 0)], np.iinfo(np.int32).min)
     following = np.where(count < len(sources), sources[np.minimum(count, len(sources) - 1)], np.iinfo(np.int32).max)
     low, high = int((last - targets).max()), int((following - targets).min()) - 1
-    return (marked.astype(np.int64), const(low)) if low <= high else None
+    return (lanes, const(low)) if low <= high else None
 
 
 def together(arena: Arena, parts: list[Part]) -> list[Part]:

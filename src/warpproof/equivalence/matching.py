@@ -263,7 +263,8 @@ class Matcher:
 
     def _vary(self, pieces: list[Piece], opened: Opened, path: Pred) -> bool:
         """More than a few lanes ask different questions."""
-        return not opened.domain.uniform and len(list(islice(self._lane_kinds(pieces, opened, path), _FEW_LANES + 1))) > _FEW_LANES
+        kinds = () if opened.domain.uniform else islice(self._lane_kinds(pieces, opened, path), _FEW_LANES + 1)
+        return len(list(kinds)) > _FEW_LANES
 
     def _along_lanes(self, x: Real, fold: Real, op: str, path: Pred) -> bool:
         active = self.facts.mask(path)

@@ -13,7 +13,7 @@ from warpproof.terms import Arena, BoolVector, IntVector, Pred, Real
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """`leaf` taken `weight[..., l]` times at lane l, for all values of `loops` in `domains`, where `guard` holds there."""
+    """`leaf` taken `weight[..., l]` times at lane l, for all values of `loops`, where `guard` holds there."""
 
     guard: Pred
     loops: tuple[int, ...]

@@ -134,7 +134,7 @@ class Means:
         return a.sub(end, a.div(a.mul(count, a.mul(p.after, q.after)), self.at_end.real(p.divisor)))
 
     def _put(self, state: Real, entry: Real, later: Real) -> None:
-        """Record a start value; before the first iteration the weight may be 0, and the register has its entry value."""
+        """Record a start value; before the first iteration, with a weight that may be 0, it is the entry value."""
         first = self.arena.eq(self.arena.variable(self.arena.atoms[self.var]))
         self.prefixes.put(state, self.arena.sel(first, entry, later))
 

@@ -7,7 +7,7 @@ update reads other registers, are instances of it.
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -72,7 +72,7 @@ class Prefixes:
                 trace.accesses[k] = replace(a, value=value, path=put.pred(a.path), index=put.poly(a.index))
         self.without(trace.maxima.keys())._fill_conditions(mark)
 
-    def without(self, atoms: Set[int]) -> Prefixes:
+    def without(self, atoms: AbstractSet[int]) -> Prefixes:
         """The start values of other registers than these."""
         if not self.starts.keys() & atoms:
             return self

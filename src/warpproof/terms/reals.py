@@ -344,7 +344,8 @@ class RealArena(PredicateArena):
 
     def _scattered(self, g: Pred, x: Real) -> bool:
         """A sum or extremum taken from other lanes in some lanes only, as scans do."""
-        return g.op == "lanes" and (x.op == "red" or (x.op == "gather" and x.args[0].op in ("add", "max", "min", "sel")))
+        moved = x.op == "gather" and x.args[0].op in ("add", "max", "min", "sel")
+        return g.op == "lanes" and (moved or x.op == "red")
 
     def _as_reduction(self, op: str, x: Real) -> tuple[Real, IntVector]:
         if x.op == "red" and x.data[0] == op:
