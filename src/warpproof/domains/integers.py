@@ -13,7 +13,7 @@ import numpy as np
 from warpproof.core import Unsupported
 from warpproof.domains.base import Comparison, IntOp, ScalarType
 from warpproof.domains.values import Choice, Float, Int, Pack, Undef, Value
-from warpproof.terms import Arena, Coef, IntVector, Poly, Pred, coefficient, const, Real
+from warpproof.terms import Arena, Coef, IntVector, Poly, Pred, Real, coefficient, const
 
 if TYPE_CHECKING:
     from warpproof.domains.reals import PathContext
@@ -378,17 +378,16 @@ class Integers:
             return a
         return b if self.context.holds(self.arena.disj((self.arena.negate(p), same))) else None
 
-    def counted(self, p: Pred, x: Real, y: Real) -> Real | None:
-        """A choice between whole numbers kept in floats that is one polynomial (counters after a loop that may be
-        skipped)."""
-        if x.op == y.op == "const" or x is y:
-            return None
+    def chosen(self, p: Pred, x: Real, y: Real) -> Real:
+        """p ? x : y on reals. Between whole numbers kept in floats (counters after a loop that may be skipped) it is
+        one polynomial where that needs no choice."""
         a, b = self.arena.whole(x), self.arena.whole(y)
-        if a is None or b is None:
-            return None
+        if a is None or b is None or x is y or x.op == y.op == "const":
+            return self.arena.sel(p, x, y)
         merged = self.merge(p, a, b)
         new = merged.atoms() - a.atoms() - b.atoms()
-        return None if any(self.arena.atoms[i].kind == "phi" for i in new) else self.arena.of_int(merged)
+        simple = all(self.arena.atoms[i].kind != "phi" for i in new)
+        return self.arena.of_int(merged) if simple else self.arena.sel(p, x, y)
 
     # ------------------------------------------------------------------ widths
     def convert(self, dst: ScalarType, src: ScalarType, v: Value, sat: bool) -> Value:

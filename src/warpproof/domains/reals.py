@@ -401,8 +401,7 @@ class Reals:
             f = a if isinstance(a, Float) else b
             ty = ScalarType(f.kind, f.width)  # type: ignore[union-attr]
             try:
-                x, y = self.real(a, ty), self.real(b, ty)
-                return Float(ty.kind, ty.width, self.integers.counted(p, x, y) or self.arena.sel(p, x, y))
+                return Float(ty.kind, ty.width, self.integers.chosen(p, self.real(a, ty), self.real(b, ty)))
             except Unsupported:
                 return Choice(a.width, p, a, b)
         return Choice(a.width, p, a, b)

@@ -55,6 +55,7 @@ class OutputChecker:
         self.normal = Normaliser(arena)
         self.matcher = Matcher(arena, self.normal, facts)
         self.rewriters: list[tuple[Pred, Rewriter]] = []
+        self.compared: list[tuple[Pred, Real]] = []  # the reference's terms as it gives them, each with its path
         self.divisors = divisors or {}
 
     # ------------------------------------------------------------------ one output
@@ -79,6 +80,7 @@ class OutputChecker:
             got = self._stored(place.access, output.type)
             rewriter = Rewriter(self.arena, self.matcher, self.facts, wanted)
             self.rewriters.append((place.access.path, rewriter))
+            self.compared.append((place.access.path, wanted))
             path = place.access.path
             mine = rewriter.rewrite(got, path)
             theirs = rewriter.settle(wanted, path)

@@ -198,8 +198,7 @@ class Proof:
             "conditions_s": lambda: condition_claims(
                 self.arena, self.facts, trace, self._conditions(checker, trace), where),
             "definedness_s": lambda: definedness_claims(
-                self.arena, trace, self._conditions(checker, trace),
-                [(path, r.reference) for path, r in checker.rewriters]),
+                self.arena, trace, self._conditions(checker, trace), checker.compared),
             "memory_s": lambda: memory_claims(self.arena, self.facts, trace, self.buffers, layouts, where),
             "races_s": lambda: self._races(checker, machine, trace),
             "barriers_s": lambda: barrier_claims(self.arena, self.facts, trace, where),
@@ -254,7 +253,7 @@ class Proof:
         """What the reference takes roots of, at the coordinates that were compared."""
         out: dict[int, Real] = {}
         seen: set[int] = set()
-        stack = [r.reference for _, r in checker.rewriters]
+        stack = [x for _, x in checker.compared]
         while stack:
             x = stack.pop()
             if x.id not in seen:
