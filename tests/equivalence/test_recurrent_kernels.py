@@ -26,6 +26,17 @@ def weighted(x: Any, w: Any, y: Any, n: Any) -> dict[str, Any]:
     return {"y": x @ w}
 
 
+def row_sums(x: Any, y: Any, n: Any) -> dict[str, Any]:
+    """Row sums."""
+    return {"y": x.sum(axis=1)}
+
+
+def running_maximum(x: Any, y: Any, rows: Any, n: Any) -> dict[str, Any]:
+    """The greatest element so far along each row."""
+    before = np.arange(n)[None, :] <= np.arange(n)[:, None]
+    return {"y": np.where(before[None], x[:, None, :], -np.inf).max(axis=2)}
+
+
 def statistics(x: Any, mean: Any, variance: Any, rows: Any, n: Any) -> dict[str, Any]:
     """Mean and variance of each row."""
     return {"mean": x.mean(axis=1), "variance": x.var(axis=1)}
@@ -85,6 +96,39 @@ extern "C" __global__ void k(const float* __restrict__ x, const float* __restric
         launch([array("x", "in", "rows", "n"), array("w", "in", "n"), array("y", "out", "rows"), count("n")],
                {"rows": [2, 3], "n": [5, 70]}, "rows", 32),
         weighted,
+    ),
+    "several-exits": Subject(
+        """
+extern "C" __global__ void k(const float* __restrict__ x, float* __restrict__ y, int n) {
+    const float* row = x + (size_t)blockIdx.x * n;
+    float s = 0.f;
+    for (int base = 0; base < n; base += 64) {
+        int i = base + threadIdx.x;
+        if (i >= n) break;
+        s += row[i];
+        if (i + 32 >= n) break;
+        s += row[i + 32];
+    }
+    for (int d = 16; d; d >>= 1) s += __shfl_xor_sync(~0u, s, d);
+    if (threadIdx.x == 0) y[blockIdx.x] = s;
+}""",
+        ("i + 32 >= n", "i + 33 >= n"),
+        launch([array("x", "in", "rows", "n"), array("y", "out", "rows"), count("n")], {"rows": [2, 3], "n": [5, 150]},
+               "rows", 32),
+        row_sums,
+    ),
+    "running-maximum": Subject(
+        """
+extern "C" __global__ void k(const float* __restrict__ x, float* __restrict__ y, int rows, int n) {
+    int r = blockIdx.x * blockDim.x + threadIdx.x;
+    if (r >= rows) return;
+    float m = -INFINITY;
+    for (int i = 0; i < n; ++i) { m = fmaxf(m, x[(size_t)r * n + i]); y[(size_t)r * n + i] = m; }
+}""",
+        ("m = -INFINITY", "m = 0.f"),
+        launch([array("x", "in", "rows", "n"), array("y", "out", "rows", "n"), count("rows"), count("n")],
+               {"rows": [2, 3], "n": [5, 70]}, "(rows+127)//128", 128),
+        running_maximum,
     ),
     "welford": Subject(
         """
