@@ -13,7 +13,7 @@ import numpy as np
 from warpproof.core import Unsupported
 from warpproof.domains.base import Comparison, IntOp, ScalarType
 from warpproof.domains.values import Choice, Float, Int, Pack, Part, Undef, Value
-from warpproof.terms import Arena, Coef, IntVector, Poly, Pred, coefficient, const
+from warpproof.terms import Arena, Coef, IntVector, Poly, Pred, Real, coefficient, const
 
 if TYPE_CHECKING:
     from warpproof.domains.reals import PathContext
@@ -379,6 +379,17 @@ class Integers:
         if self.context.holds(self.arena.disj((p, same))):
             return a
         return b if self.context.holds(self.arena.disj((self.arena.negate(p), same))) else None
+
+    def chosen(self, p: Pred, x: Real, y: Real) -> Real:
+        """p ? x : y on reals. Between whole numbers kept in floats (counters after a loop that may be skipped) it is
+        one polynomial where that needs no choice."""
+        a, b = self.arena.whole(x), self.arena.whole(y)
+        if a is None or b is None or x is y or x.op == y.op == "const":
+            return self.arena.sel(p, x, y)
+        merged = self.merge(p, a, b)
+        new = merged.atoms() - a.atoms() - b.atoms()
+        simple = all(self.arena.atoms[i].kind != "phi" for i in new)
+        return self.arena.of_int(merged) if simple else self.arena.sel(p, x, y)
 
     # ------------------------------------------------------------------ widths
     def convert(self, dst: ScalarType, src: ScalarType, v: Value, sat: bool) -> Value:

@@ -406,7 +406,7 @@ class Reals:
             f = a if isinstance(a, Float) else b
             ty = ScalarType(f.kind, f.width)  # type: ignore[union-attr]
             try:
-                return Float(ty.kind, ty.width, self.arena.sel(p, self.real(a, ty), self.real(b, ty)))
+                return Float(ty.kind, ty.width, self.integers.chosen(p, self.real(a, ty), self.real(b, ty)))
             except Unsupported:
                 return Choice(a.width, p, a, b)
         return Choice(a.width, p, a, b)

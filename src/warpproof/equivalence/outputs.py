@@ -6,8 +6,9 @@ coordinates and compared with the stored value under the store's own path.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from warpproof.algebra import Cases, Normaliser
 from warpproof.core import Claim, Reason, Status, Unsupported
@@ -15,10 +16,11 @@ from warpproof.domains import Choice, Int, Reals, ScalarType, Value
 from warpproof.equivalence.alignment import aligned
 from warpproof.equivalence.matching import Matcher
 from warpproof.equivalence.rewriting import Rewriter
-from warpproof.machine import Access
+from warpproof.machine import Access, Upcoming
 from warpproof.solve import Box, Coordinates, Facts, Piece, Problem, coordinates, covers, product
 from warpproof.terms import Arena, Poly, Pred, Real, const
 
+_SPLITS: Final = 4
 Expected = Callable[[tuple[Poly, ...]], Real]
 
 
@@ -53,6 +55,7 @@ class OutputChecker:
         self.normal = Normaliser(arena)
         self.matcher = Matcher(arena, self.normal, facts)
         self.rewriters: list[tuple[Pred, Rewriter]] = []
+        self.compared: list[tuple[Pred, Real]] = []  # the reference's terms as it gives them, each with its path
         self.divisors = divisors or {}
 
     # ------------------------------------------------------------------ one output
@@ -77,12 +80,13 @@ class OutputChecker:
             got = self._stored(place.access.value, output.type, place.access.path)
             rewriter = Rewriter(self.arena, self.matcher, self.facts, wanted)
             self.rewriters.append((place.access.path, rewriter))
+            self.compared.append((place.access.path, wanted))
             path = place.access.path
             mine = rewriter.rewrite(got, path)
             theirs = rewriter.settle(wanted, path)
         except Unsupported as stuck:
             return Claim("equivalence", text, Status.OPEN, place=where, reason=Reason.UNSUPPORTED, hint=str(stuck))
-        if self._same(mine, theirs, path) or self._distributed(mine, theirs, path):
+        if self.same(mine, theirs, path) or self._distributed(mine, theirs, path):
             return Claim("equivalence", text, Status.SHOWN, "normal-form", where,
                          data={"steps": list(self.matcher.log[-4:])})
         hint = rewriter.why or "the normal forms differ"
@@ -134,9 +138,40 @@ class OutputChecker:
                 return False
             again = Rewriter(self.arena, self.matcher, self.facts, spread)
             self.rewriters.append((path, again))
-            return self.normal.equal(again.rewrite(mine, path), spread, path, self.facts.implied)
+            return self.same(again.rewrite(mine, path), spread, path)
         except Unsupported:
             return False
+
+    def same(self, x: Real, y: Real, path: Pred, splits: int = _SPLITS) -> bool:
+        """x = y wherever the path holds, also by cases of the integer conditions inside x."""
+        if self._same(x, y, path):
+            return True
+        condition = next(iter(self._undecided(x, path)), None) if splits else None
+        if condition is None or x.poisoned:
+            return False
+        return all(self._same_where(x, y, path, p, splits) for p in (condition, self.arena.negate(condition)))
+
+    def _same_where(self, x: Real, y: Real, path: Pred, p: Pred, splits: int) -> bool:
+        here = self.arena.conj((path, p))
+        if here.op == "false" or self.facts.infeasible(here):
+            return True
+        decided = Upcoming(self.dom, p).real
+        return self.same(decided(x), decided(y), here, splits - 1)
+
+    def _undecided(self, x: Real, path: Pred) -> Iterator[Pred]:
+        """Comparisons of integers, the same in all lanes and iterations, that choices inside x ask for."""
+        seen: set[int] = set()
+        stack = [x]
+        while stack:
+            y = stack.pop()
+            if y.id in seen or y.op in ("gather", "red", "fold"):
+                continue
+            seen.add(y.id)
+            for p in self.arena.conjuncts(y.pred) if y.op == "sel" and y.pred is not None else ():
+                plain = p.op in ("le", "eq", "ne") and p.uniform and not p.free
+                if plain and not any(self.facts.implied(path, q) for q in (p, self.arena.negate(p))):
+                    yield p
+            stack.extend(y.args)
 
     # ------------------------------------------------------------------ coordinates
     def locate(self, access: Access, shape: tuple[Poly, ...], strides: tuple[Poly, ...] | None = None) -> Located:

@@ -31,6 +31,10 @@ class Upcoming:
         """An integer."""
         return self._map.poly(p)
 
+    def real(self, x: Real) -> Real:
+        """A term."""
+        return x if self.go.op == "true" else self._map.real(x)
+
     def value(self, v: Any) -> Any:
         """A register value or predicate."""
         if self.go.op == "true":
