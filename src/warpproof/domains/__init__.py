@@ -46,6 +46,6 @@ __all__ = [
     "DIRECTIONS", "ActiveMask", "AsyncCopy", "AsyncGroup", "Atomic", "Barrier", "Bits", "Carry", "Choice", "Comparison",
     "Cvta", "DirectedBits", "Domain", "Effect", "Elect", "Fence", "Float", "FloatMode", "FloatOp", "FragmentLoad",
     "FragmentStore", "GridDependency", "Int", "IntOp", "Load", "Match", "MatrixLoad", "MatrixMultiply", "MatrixStore",
-    "Opaque", "P", "Pack", "Part", "Reals", "Redux", "ScalarType", "Shuffle", "SpaceTest", "Special", "Store", "Undef", "V",
-    "Value", "Vote", "WarpSync", "exact_value",
+    "Opaque", "P", "Pack", "Part", "Reals", "Redux", "ScalarType", "Shuffle", "SpaceTest", "Special", "Store", "Undef",
+    "V", "Value", "Vote", "WarpSync", "exact_value",
 ]
