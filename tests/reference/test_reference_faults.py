@@ -25,16 +25,23 @@ LAUNCH = launch_of(
 )
 
 
-def undecided_branch(x: Any, n: Any, m: Any) -> Any:
-    if n > m:
-        return {"y": x[:, 0]}
+def undecided_loop(x: Any, n: Any, m: Any) -> Any:
+    while n > m:
+        m = m + 1
     return {"y": x[:, 0] + 1}
 
 
-def data_branch(x: Any) -> Any:
-    if x[0, 0] > 0:
-        return {"y": x[:, 0]}
+def data_loop(x: Any) -> Any:
+    while x[0, 0] > 0:
+        x = x - 1
     return {"y": -x[:, 0]}
+
+
+def branch_that_leaves(x: Any) -> Any:
+    for _ in range(3):
+        if x[0, 0] > 0:
+            break
+    return {"y": x[:, 0]}
 
 
 def slice_too_long(x: Any, n: Any, p: Any) -> Any:
@@ -119,7 +126,7 @@ def unread_empty(x: Any, n: Any) -> Any:
 
 
 MISSING = [
-    undecided_branch,
+    undecided_loop,
     slice_too_long,
     index_may_be_out_of_bounds,
     gather_may_be_out_of_bounds,
@@ -128,7 +135,8 @@ MISSING = [
     reshape_differs,
     unknown_range,
     integer_divisor,
-    data_branch,
+    data_loop,
+    branch_that_leaves,
 ]
 INPUT = {
     wrong_shape: "REF242",
@@ -234,15 +242,126 @@ def _index_after_loop(x: Any, n: Any, m: Any) -> Any:
     return {"y": x[:, j]}
 
 
-def _counter(x: Any, n: Any, m: Any) -> Any:
+def _index_by_counter(x: Any, n: Any, m: Any) -> Any:
     count = 0
     for _ in range(m):
-        count = count + 2
+        count = count + 1
+    return {"y": x[:, count - 1]}
+
+
+def _small_counter(x: Any, n: Any, m: Any) -> Any:
+    count = np.int32(0)
+    for _ in range(m):
+        count = count + np.int32(1)
     return {"y": x[:, 0] * count}
 
 
-def _comprehension(x: Any, n: Any, m: Any) -> Any:
-    return {"y": sum(x[:, j] for j in range(m))}
+def _list_in_comprehension(x: Any, n: Any, m: Any) -> Any:
+    seen: list[Any] = []
+    total = sum(seen.append(j) or x[:, j] for j in range(m))
+    return {"y": total * len(seen)}
+
+
+def _store_in_comprehension(x: Any, n: Any, m: Any) -> Any:
+    out = np.zeros(n)
+
+    def store(j: Any) -> Any:
+        out[0] = x[0, j]
+        return x[:, j]
+
+    return {"y": sum(store(j) for j in range(m)) + out}
+
+
+def _list_in_branch(x: Any, n: Any, m: Any) -> Any:
+    seen: list[Any] = []
+    if x[0, 0] > 0:
+        seen.append(1)
+    return {"y": x[:, 0] * len(seen)}
+
+
+def _global_in_branch(x: Any, m: Any) -> Any:
+    if x[0, 0] > 0:
+        SEEN.append(1)
+    return {"y": x[:, 0] * len(SEEN)}
+
+
+def _list_in_conditional(x: Any) -> Any:
+    seen: list[Any] = []
+    _ = seen.append(1) if x[0, 0] > 0 else None
+    return {"y": x[:, 0] * len(seen)}
+
+
+def _list_in_and(x: Any) -> Any:
+    seen: list[Any] = []
+    _ = x[0, 0] > 0 and seen.append(1)
+    return {"y": x[:, 0] * len(seen)}
+
+
+def _one_sided(x: Any) -> Any:
+    if x[0, 0] > 0:
+        z = x[:, 0]
+    return {"y": z}
+
+
+def _shapes_by_branch(x: Any) -> Any:
+    z = x[:, 0] if x[0, 0] > 0 else x[:, :1]
+    return {"y": z.reshape(-1)}
+
+
+def _types_by_branch(x: Any, k: Any) -> Any:
+    v = 0
+    if x[0, 0] > 0:
+        v = k[0]
+    return {"y": x[:, 0] * (v * 2**30)}
+
+
+def _aliased_by_branch(x: Any, n: Any) -> Any:
+    a, b = np.zeros(n), np.zeros(n)
+    z = a if x[0, 0] > 0 else b
+    a[0] = 1
+    return {"y": z + x[:, 0]}
+
+
+def _int_or_float(x: Any, n: Any) -> Any:
+    v = 0
+    if x[0, 0] > 0:
+        v = x[0, 0]
+    z = np.full(n, v)
+    z[0] = 0.5
+    return {"y": z}
+
+
+def _nonlocal(x: Any, n: Any, m: Any) -> Any:
+    total = 0.0
+
+    def add(v: Any) -> None:
+        nonlocal total
+        total = total + v
+
+    for j in range(m):
+        add(x[0, j])
+    return {"y": x[:, 0] * total}
+
+
+def _clash(x: Any, n: Any, k: Any) -> Any:
+    out = np.zeros(n)
+    out[k - k] = x[:, 0]
+    return {"y": out}
+
+
+def _length_by_list(x: Any, n: Any, m: Any) -> Any:
+    return {"y": x[:, 0] + len([j for j in range(m) if x[0, j] > 0])}
+
+
+def _two_masks(x: Any) -> Any:
+    z = x[:, 0].copy()
+    z[z > 0] = x[:, 0][x[:, 0] > 1]
+    return {"y": z}
+
+
+def _rounded_index(x: Any, n: Any) -> Any:
+    at = (np.arange(n) * 0.1).astype(np.int64)
+    return {"y": x[at % n, 0]}
 
 
 UNSUPPORTED: list[Callable[..., Any]] = [
@@ -274,8 +393,24 @@ UNSUPPORTED: list[Callable[..., Any]] = [
     _break_in_loop,
     _after_loop,
     _index_after_loop,
-    _counter,
-    _comprehension,
+    _index_by_counter,
+    _small_counter,
+    _list_in_comprehension,
+    _store_in_comprehension,
+    _list_in_branch,
+    _global_in_branch,
+    _list_in_conditional,
+    _list_in_and,
+    _one_sided,
+    _shapes_by_branch,
+    _types_by_branch,
+    _aliased_by_branch,
+    _int_or_float,
+    _nonlocal,
+    _clash,
+    _length_by_list,
+    _two_masks,
+    _rounded_index,
 ]
 
 

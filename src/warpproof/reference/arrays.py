@@ -6,6 +6,7 @@ that read and write through their base, as in NumPy. Python integers that depend
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any, Final, TypeVar
@@ -15,6 +16,7 @@ import numpy as np
 from warpproof.core import InputError, Unsupported
 from warpproof.reference.elements import Element, Elements, Index
 from warpproof.reference.facts import Facts
+from warpproof.reference.integrality import fitted, truncated
 from warpproof.terms import Arena, Poly, Pred, Real, const
 
 DType = np.dtype[Any]
@@ -45,6 +47,24 @@ class Tracer:
         self.arena, self.facts = arena, facts
         self.elements = Elements(arena, facts)
         self.loop = 0  # identifies the innermost symbolic loop being traced; 0 outside
+        self.path: tuple[Pred, ...] = ()  # the undecided tests whose sides are being traced
+
+    @contextlib.contextmanager
+    def path_open(self) -> Iterator[Callable[[Pred], None]]:
+        """A block that runs under conditions, given one by one: they are known in it, and guard what it stores."""
+        before, els = self.path, self.elements
+        kept = els.finite, els.integral, els.positions
+        els.finite, els.integral, els.positions = set(els.finite), dict(els.integral), dict(els.positions)
+        with contextlib.ExitStack() as stack:
+            def enter(p: Pred) -> None:
+                self.path = (*self.path, p)
+                stack.enter_context(self.facts.assuming([p]))
+
+            try:
+                yield enter
+            finally:
+                self.path = before
+                els.finite, els.integral, els.positions = kept
 
     def call(self, name: str, *args: Any, **kwargs: Any) -> Any:
         """The traced NumPy function of this name, applied."""
@@ -58,7 +78,7 @@ class Tracer:
 
     def array(self, shape: Sequence[Poly], dtype: DType, reader: Reader) -> Array:
         """A fresh array; one element is computed at once, so that faults arise at the line that makes it."""
-        made = Array(self, tuple(shape), dtype, _memoised(reader))
+        made = Array(self, tuple(shape), dtype, _memoised(self, reader))
         if all((d.as_int() or 1) > 0 for d in made.dims):
             made.reader()(self.fresh_index(made.dims))
         return made
@@ -89,6 +109,8 @@ class Tracer:
             case float() | np.floating() | Fraction():
                 number = value if isinstance(value, Fraction) else float(value)
                 return self.scalar(self.elements.number(number), FLOAT, not isinstance(value, np.floating))
+            case _ if hasattr(value, "stacked"):
+                return value.stacked()  # type: ignore[no-any-return]
             case list() | tuple():
                 return self.apply("stack", value) if len(value) else self.apply("zeros", (0,))
             case np.ndarray():
@@ -121,11 +143,19 @@ class Tracer:
         return self.arena.variable(atom)
 
 
-def _memoised(reader: Reader) -> Reader:
+def _fitting(t: Tracer, p: Poly, dtype: DType) -> Poly:
+    """p, which the type must hold: NumPy says nothing about a float beyond the range of the integer type."""
+    if t.elements.wrap(p, dtype) != p:
+        raise Unsupported("conversion of a float array to integers", f"the value may not fit into {dtype}")
+    return p
+
+
+def _memoised(t: Tracer, reader: Reader) -> Reader:
+    """The reader with what it found kept, apart for each path: what is known on one may simplify an element."""
     memo: dict[object, Element] = {}
 
     def read(index: Index) -> Element:
-        key = tuple(p.key for p in index)
+        key = (t.path, *(p.key for p in index))
         found = memo.get(key)
         if found is None:
             found = memo[key] = reader(index)
@@ -138,8 +168,8 @@ class Array:
 
     __array_ufunc__ = None
     __slots__ = (
-        "_base", "_forward", "_inverse", "_reader", "_taken", "born", "dims", "dtype", "readonly", "reads", "t",
-        "version", "weak",
+        "_base", "_forward", "_inverse", "_reader", "_taken", "born", "depth", "dims", "dtype", "mixed", "readonly",
+        "reads", "t", "version", "weak",
     )
 
     def __init__(
@@ -151,6 +181,7 @@ class Array:
         self._reader, self._base, self._forward, self._inverse = reader, base, forward, inverse
         self.version, self.reads, self.born = 0, 0, tracer.loop
         self._taken = base.root().version if base is not None else 0
+        self.depth, self.mixed = len(tracer.path), False  # mixed: an int or a float, depending on data
 
     # ------------------------------------------------------------------ reading and writing
     def root(self) -> Array:
@@ -168,7 +199,7 @@ class Array:
                               hint="reshape after the last update")
         inner, forward = self._base.reader(), self._forward
         assert forward is not None
-        return _memoised(lambda i: inner(forward(i)))
+        return _memoised(self.t, lambda i: inner(forward(i)))
 
     def view(self, dims: Sequence[Poly], forward: Callable[[Index], Index], inverse: Inverse | None) -> Array:
         """A view: index i of it is index forward(i) of this array; `inverse` gives guard and index back."""
@@ -197,13 +228,16 @@ class Array:
             raise Unsupported("assignment in a loop over a symbolic range", "the array was made outside the loop",
                               hint="assign to the array by its own name in the loop body")
 
+        inside = t.path[self.depth :]
+
         def updated(i: Index) -> Element:
             p, k = guard(i)
+            p = t.arena.conj((p, *inside))
             if p.op == "false":
                 return old(i)
             return value(k) if p.op == "true" else t.elements.choose(p, value(k), old(i))
 
-        self._reader, self.version = _memoised(updated), self.version + 1
+        self._reader, self.version = _memoised(t, updated), self.version + 1
 
     def converted(self, dtype: DType) -> Reader:
         """The contents as elements of another type (integers wrap, reals keep their value)."""
@@ -213,15 +247,13 @@ class Array:
         if dtype.kind == "b":
             return lambda i: els.pred(read(i))
         if self.dtype.kind == "f":
-            raise Unsupported("conversion of a float array to integers", "rounding to an integer has no rule here")
+            return lambda i: _fitting(self.t, truncated(els, els.real(read(i))), dtype)
         if self.dtype == dtype and not self.weak:
             return read
 
         def wrapped(i: Index) -> Element:
             e = read(i)
-            if isinstance(e, Real):
-                raise Unsupported("integer array", "a sum of integers converted to another integer type")
-            return els.wrap(els.poly(e), dtype)
+            return fitted(els, e, dtype) if isinstance(e, Real) else els.wrap(els.poly(e), dtype)
 
         return wrapped
 
@@ -372,18 +404,20 @@ def _in_place(name: str) -> Callable[[Array, Any], Any]:
     return apply
 
 
-_BINARY: Final = {
+BINARY: Final = {
     "add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide", "floordiv": "floor_divide",
     "mod": "remainder", "pow": "power", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor",
     "lshift": "left_shift", "rshift": "right_shift", "matmul": "matmul",
 }
-for _dunder, _function in _BINARY.items():
+for _dunder, _function in BINARY.items():
     setattr(Array, f"__{_dunder}__", _operator(_function))
     setattr(Array, f"__r{_dunder}__", _operator(_function, swap=True))
     if _dunder != "matmul":
         setattr(Array, f"__i{_dunder}__", _in_place(_function))
-for _dunder, _function in {"eq": "equal", "ne": "not_equal", "lt": "less", "le": "less_equal", "gt": "greater",
-                           "ge": "greater_equal"}.items():
+COMPARISONS: Final = {
+    "eq": "equal", "ne": "not_equal", "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal",
+}
+for _dunder, _function in COMPARISONS.items():
     setattr(Array, f"__{_dunder}__", _operator(_function))
 for _dunder, _function in {"neg": "negative", "pos": "positive", "abs": "absolute", "invert": "invert"}.items():
     setattr(Array, f"__{_dunder}__", lambda self, _name=_function: self.t.call(_name, self))

@@ -10,6 +10,7 @@ import numpy as np
 from warpproof.core import InputError, Unsupported
 from warpproof.reference.arrays import BOOL, FLOAT, INT, Array, DType, Tracer, numpy_function
 from warpproof.reference.elements import Element, Index
+from warpproof.reference.elementwise import settled
 from warpproof.terms import Poly, const
 
 _FLOATS: Final = frozenset({"float16", "float32", "float64", "bfloat16", "half", "single", "double"})
@@ -86,7 +87,7 @@ def array(t: Tracer, x: Any, dtype: Any = None, copy: Any = True, **kwargs: Any)
 
 
 def _strong(a: Array) -> DType:
-    return a.dtype
+    return settled(a).dtype
 
 
 @numpy_function("astype")
@@ -126,7 +127,7 @@ def filled(t: Tracer, shape: Any, value: Any, dtype: Any) -> Array:
     if v.dims:
         out = t.apply("broadcast_to", v, shape)
         return convert(t, out, v.dtype if dtype is None else as_dtype(dtype), copy=True)
-    kind = v.dtype if dtype is None else as_dtype(dtype)
+    kind = settled(v).dtype if dtype is None else as_dtype(dtype)
     e = v.converted(kind)(())
     return t.array(shape_argument(t, shape), kind, lambda i: e)
 
@@ -163,7 +164,7 @@ def _like(name: str, value: Callable[[], Any]) -> None:
     def function(t: Tracer, x: Any, dtype: Any = None, shape: Any = None, **kwargs: Any) -> Array:
         a = t.lift(x)
         dims = [t.integer(d) for d in a.dims] if shape is None else shape
-        return filled(t, dims, value(), a.dtype if dtype is None else dtype)
+        return filled(t, dims, value(), settled(a).dtype if dtype is None else dtype)
 
     function.__doc__ = f"np.{name}."
     numpy_function(name)(function)

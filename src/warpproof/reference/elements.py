@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
 
@@ -28,12 +29,23 @@ _UNARY_AT_INFINITY: Final[dict[tuple[str, int], str]] = {
 _SHIFT_CASES: Final = 64
 
 
+@dataclass(frozen=True, slots=True)
+class Position:
+    """The least position v in [0, length) at which `value` takes its extremum."""
+
+    extremum: Real
+    length: Poly
+    value: Callable[[Poly], Real]
+
+
 class Elements:
     """Element operations over one arena."""
 
     def __init__(self, arena: Arena, facts: Facts) -> None:
         self.arena, self.facts = arena, facts
         self.finite: set[Real] = set()  # nodes shown finite although their structure admits an infinity
+        self.positions: dict[Real, Position] = {}
+        self.integral: dict[Real, tuple[int, int]] = {}  # integers held as reals, and an interval that contains them
 
     # ------------------------------------------------------------------ sorts
     def real(self, e: Element) -> Real:
@@ -68,8 +80,8 @@ class Elements:
     # ------------------------------------------------------------------ choice
     def choose(self, p: Pred, a: Element, b: Element) -> Element:
         """p ? a : b for elements of one sort."""
-        if isinstance(a, Real) and isinstance(b, Real):
-            return self.arena.sel(p, a, b)
+        if isinstance(a, Real) or isinstance(b, Real):
+            return self.arena.sel(p, self.real(a), self.real(b))
         if isinstance(a, Pred) and isinstance(b, Pred):
             A = self.arena
             return A.disj((A.conj((p, a)), A.conj((A.negate(p), b))))

@@ -12,6 +12,7 @@ from warpproof.core import InputError, Unsupported
 from warpproof.reference.arrays import BOOL, FLOAT, INT, Array, DType, Tracer, numpy_function
 from warpproof.reference.broadcasting import broadcast_dims, pick
 from warpproof.reference.elements import Element, Index
+from warpproof.reference.integrality import combined
 from warpproof.terms import Poly, Pred, Real, const
 
 _PYTHON: Final[dict[str, type]] = {"b": bool, "i": int, "u": int, "f": float}
@@ -41,11 +42,21 @@ def combine(
         return f(*(read(pick(t, d, i)) for read, d in reads))
 
     if not dims:
-        return t.scalar(element(()), dtype, weak)
+        out = t.scalar(element(()), dtype, weak)
+        out.mixed = any(a.mixed for a in arrays) and all(a.mixed or a.dtype.kind != "f" for a in arrays)
+        return out
     return t.array(dims, dtype, element)
 
 
-def _plain(kwargs: dict[str, Any]) -> None:
+def settled(a: Array) -> Array:
+    """a, whose type does not depend on which side of an `if` on data was taken."""
+    if a.mixed:
+        raise Unsupported("the type of an array", "it is made of a value that is an int or a float, depending on data",
+                          hint="write the integer as a float, such as 0.0")
+    return a
+
+
+def plain(kwargs: dict[str, Any]) -> None:
     """Raise for the keyword arguments of ufuncs that change where or how results are stored."""
     for key, value in kwargs.items():
         if key == "dtype" or (key in ("out", "where", "casting", "order", "subok") and value is None):
@@ -55,17 +66,24 @@ def _plain(kwargs: dict[str, Any]) -> None:
 
 # ---------------------------------------------------------------------- arithmetic
 def _wrapped(
-    t: Tracer, dtype: DType, weak: bool, f: Callable[[Poly, Poly], Poly],
-) -> Callable[[Element, Element], Poly]:
+    t: Tracer, dtype: DType, weak: bool, f: Callable[[Poly, Poly], Poly], real: str = "",
+) -> Callable[[Element, Element], Element]:
     els = t.elements
-    return lambda a, b: f(els.poly(a), els.poly(b)) if weak else els.wrap(f(els.poly(a), els.poly(b)), dtype)
+
+    def exact(a: Element, b: Element) -> Element:
+        if real and (isinstance(a, Real) or isinstance(b, Real)):
+            return combined(els, real, a, b, None if weak else dtype)
+        p = f(els.poly(a), els.poly(b))
+        return p if weak else els.wrap(p, dtype)
+
+    return exact
 
 
 def _arithmetic(
     name: str, real: str, integer: Callable[[Poly, Poly], Poly], boolean: str = "",
 ) -> Callable[..., Array]:
     def function(t: Tracer, x: Any, y: Any, **kwargs: Any) -> Array:
-        _plain(kwargs)
+        plain(kwargs)
         a, b = t.lift(x), t.lift(y)
         dtype, weak = promoted([a, b])
         els = t.elements
@@ -79,7 +97,7 @@ def _arithmetic(
                 return _logical_op(t, boolean, [a, b])
             dtype = INT
         _fits(a, b, dtype)
-        return combine(t, [a, b], dtype, _wrapped(t, dtype, weak, integer), weak=weak)
+        return combine(t, [a, b], dtype, _wrapped(t, dtype, weak, integer, real), weak=weak)
 
     function.__doc__ = f"np.{name}: exact over reals and over wrapping integers."
     return function
@@ -106,7 +124,7 @@ for _name, _real, _integer, _boolean in (
 @numpy_function("divide", "true_divide")
 def divide(t: Tracer, x: Any, y: Any, **kwargs: Any) -> Array:
     """x / y over the reals."""
-    _plain(kwargs)
+    plain(kwargs)
     a, b = t.lift(x), t.lift(y)
     els = t.elements
     return combine(t, [a, b], FLOAT, lambda p, q: els.div(els.real(p), els.real(q)), weak=a.weak and b.weak)
@@ -115,7 +133,7 @@ def divide(t: Tracer, x: Any, y: Any, **kwargs: Any) -> Array:
 @numpy_function("floor_divide")
 def floor_divide(t: Tracer, x: Any, y: Any, **kwargs: Any) -> Array:
     """⌊x / y⌋; an integer divisor must be known not to be zero."""
-    _plain(kwargs)
+    plain(kwargs)
     a, b = t.lift(x), t.lift(y)
     dtype, weak = promoted([a, b])
     els = t.elements
@@ -129,7 +147,7 @@ def floor_divide(t: Tracer, x: Any, y: Any, **kwargs: Any) -> Array:
 @numpy_function("remainder", "mod")
 def remainder(t: Tracer, x: Any, y: Any, **kwargs: Any) -> Array:
     """x − y·⌊x / y⌋."""
-    _plain(kwargs)
+    plain(kwargs)
     a, b = t.lift(x), t.lift(y)
     dtype, weak = promoted([a, b])
     els = t.elements
@@ -144,7 +162,7 @@ def remainder(t: Tracer, x: Any, y: Any, **kwargs: Any) -> Array:
 @numpy_function("power", "pow", "float_power")
 def power(t: Tracer, x: Any, y: Any, **kwargs: Any) -> Array:
     """x^y for a constant integer or half-integer y, or a positive constant x."""
-    _plain(kwargs)
+    plain(kwargs)
     a, b = t.lift(x), t.lift(y)
     dtype, weak = promoted([a, b])
     els = t.elements
@@ -180,7 +198,7 @@ def _integer_power(p: Poly, n: int) -> Poly:
 # ---------------------------------------------------------------------- functions of one real
 def _real_function(name: str, f: Callable[[Tracer, Real], Real]) -> None:
     def function(t: Tracer, x: Any, **kwargs: Any) -> Array:
-        _plain(kwargs)
+        plain(kwargs)
         a = t.lift(x)
         return combine(t, [a], FLOAT, lambda p: f(t, t.elements.real(p)), weak=a.weak)
 
@@ -223,7 +241,7 @@ def _by_type(
     t: Tracer, x: Any, real: Callable[[Real], Real], integer: Callable[[Poly], Poly], kwargs: dict[str, Any],
 ) -> Array:
     """A function that keeps integer arrays integer."""
-    _plain(kwargs)
+    plain(kwargs)
     a = t.lift(x)
     els = t.elements
     if a.dtype.kind == "f":
@@ -291,7 +309,7 @@ def sign(t: Tracer, x: Any, **kwargs: Any) -> Array:
 # ---------------------------------------------------------------------- order and choice
 def _extremum(kind: str) -> Callable[..., Array]:
     def function(t: Tracer, x: Any, y: Any, **kwargs: Any) -> Array:
-        _plain(kwargs)
+        plain(kwargs)
         a, b = t.lift(x), t.lift(y)
         dtype, weak = promoted([a, b])
         els = t.elements
@@ -299,7 +317,13 @@ def _extremum(kind: str) -> Callable[..., Array]:
             return combine(t, [a, b], FLOAT, lambda p, q: els.extremum(kind, els.real(p), els.real(q)), weak=weak)
         if dtype.kind == "b":
             return _logical_op(t, "or" if kind == "max" else "and", [a, b])
-        return combine(t, [a, b], dtype, lambda p, q: t.arena.extremum(kind, (els.poly(p), els.poly(q))), weak=weak)
+
+        def integer(p: Element, q: Element) -> Element:
+            if isinstance(p, Real) or isinstance(q, Real):
+                return els.extremum(kind, els.real(p), els.real(q))
+            return t.arena.extremum(kind, (els.poly(p), els.poly(q)))
+
+        return combine(t, [a, b], dtype, integer, weak=weak)
 
     function.__doc__ = f"The {kind}imum, elementwise."
     return function
@@ -333,6 +357,8 @@ def where(t: Tracer, condition: Any, *choices: Any) -> Array:
             return els.choose(g, els.real(a), els.real(b))
         if dtype.kind == "b":
             return els.choose(g, els.pred(a), els.pred(b))
+        if isinstance(a, Real) or isinstance(b, Real):
+            return els.choose(g, els.real(a), els.real(b))
         return els.choose_poly(g, els.poly(a), els.poly(b))
 
     return combine(t, [c, x, y], dtype, chosen, weak=weak and c.weak)
@@ -340,7 +366,7 @@ def where(t: Tracer, condition: Any, *choices: Any) -> Array:
 
 def _comparison(name: str, op: str) -> None:
     def function(t: Tracer, x: Any, y: Any, **kwargs: Any) -> Array:
-        _plain(kwargs)
+        plain(kwargs)
         a, b = t.lift(x), t.lift(y)
         els = t.elements
 
@@ -382,7 +408,7 @@ def _logical_op(t: Tracer, op: str, arrays: Sequence[Array]) -> Array:
 
 def _logical(name: str, op: str) -> None:
     def function(t: Tracer, *xs: Any, **kwargs: Any) -> Array:
-        _plain(kwargs)
+        plain(kwargs)
         return _logical_op(t, op, [t.lift(x) for x in xs])
 
     function.__doc__ = f"np.{name}."
@@ -395,7 +421,7 @@ for _name, _op in {"logical_and": "and", "logical_or": "or", "logical_not": "not
 
 def _bitwise(name: str, op: str, logical: str) -> None:
     def function(t: Tracer, x: Any, y: Any, **kwargs: Any) -> Array:
-        _plain(kwargs)
+        plain(kwargs)
         a, b = t.lift(x), t.lift(y)
         dtype, weak = promoted([a, b])
         if dtype.kind == "b":
@@ -421,7 +447,7 @@ for _name, _op, _logic in (("bitwise_and", "&", "and"), ("bitwise_or", "|", "or"
 @numpy_function("invert", "bitwise_not")
 def invert(t: Tracer, x: Any, **kwargs: Any) -> Array:
     """All bits flipped, or logical not."""
-    _plain(kwargs)
+    plain(kwargs)
     a = t.lift(x)
     if a.dtype.kind == "b" and not a.weak:
         return _logical_op(t, "not", [a])
@@ -433,7 +459,7 @@ def invert(t: Tracer, x: Any, **kwargs: Any) -> Array:
 
 def _shift(name: str) -> None:
     def function(t: Tracer, x: Any, y: Any, **kwargs: Any) -> Array:
-        _plain(kwargs)
+        plain(kwargs)
         a, b = t.lift(x), t.lift(y)
         dtype, weak = promoted([a, b])
         if dtype.kind not in "iu":
@@ -442,7 +468,7 @@ def _shift(name: str) -> None:
         f = els.shift_left if name == "left_shift" else els.shift_right
         width = 64 if weak else 8 * dtype.itemsize
 
-        def value(p: Element, q: Element) -> Poly:
+        def value(p: Element, q: Element) -> Element:
             s = els.poly(q)
             if not (t.facts.nonnegative(s) and t.facts.nonnegative(-s + (width - 1))):
                 raise InputError("REF241", f"a shift amount may leave 0…{width - 1}",
@@ -457,34 +483,3 @@ def _shift(name: str) -> None:
 
 for _name in ("left_shift", "right_shift"):
     _shift(_name)
-
-
-# ---------------------------------------------------------------------- classification
-def _classify(name: str, at_infinity: bool, finite: bool) -> None:
-    def function(t: Tracer, x: Any, **kwargs: Any) -> Array:
-        _plain(kwargs)
-
-        def value(p: Element) -> Pred:
-            return _class(t, p, at_infinity, finite)
-
-        return combine(t, [t.lift(x)], BOOL, value)
-
-    function.__doc__ = f"np.{name}; inputs are finite, NaN never arises."
-    numpy_function(name)(function)
-
-
-def _class(t: Tracer, p: Element, at_infinity: bool, finite: bool) -> Pred:
-    A = t.arena
-    if not isinstance(p, Real) or not t.elements.infinite(p):
-        return A.truth(finite)
-    if p.op == "inf":
-        return A.truth(at_infinity)
-    if p.op == "sel" and p.pred is not None:
-        yes, no = (_class(t, q, at_infinity, finite) for q in p.args)
-        return A.disj((A.conj((p.pred, yes)), A.conj((A.negate(p.pred), no))))
-    raise Unsupported("isfinite", "an extremum that may be infinite")
-
-
-_classify("isfinite", False, True)
-_classify("isinf", True, False)
-_classify("isnan", False, False)

@@ -7,7 +7,8 @@ p = Σ λᵢ·cᵢ + c, c > −1, over known cᵢ ≥ 0 (Farkas' lemma over the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import contextlib
+from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 from typing import Final
 
@@ -16,6 +17,7 @@ from warpproof.terms import Arena, Monomial, Poly, Pred, const
 
 _ROUNDS: Final = 4
 _LIMIT: Final = 120
+_SPLITS: Final = 3
 
 
 class Facts:
@@ -31,6 +33,7 @@ class Facts:
         self._solved: dict[int, Poly] = {}
         self._memo: dict[object, bool] = {}
         self._asking: set[int] = set()
+        self._depth = 0
         self._given: set[Pred] = set()
         self._known: list[Poly] = []
         for p in facts:
@@ -100,6 +103,8 @@ class Facts:
                 b = Poly({tuple(rest): c})
                 if b == atom.args[1] and not self._occurs(x, b):
                     lo, hi = A.ranges.get(d, (None, None))
+                    if self._positive(Poly({(x,): 1})) and self._positive(b):
+                        lo = max(lo or 1, 1)  # a positive multiple of a positive number
                     return b * A.variable(A.fresh("size", f"{A.atoms[x].name}/{len(A.atoms)}", lo, hi))
         return None
 
@@ -114,13 +119,24 @@ class Facts:
 
     def holds_given(self, p: Pred, context: Iterable[Pred]) -> bool:
         """True if the predicate follows from what is known together with a context."""
-        extra = tuple(q for c in context for d in self.arena.conjuncts(c) for q in self._as_known(self.normal_pred(d)))
-        before, memo = self._known, self._memo
-        self._known, self._memo = before + list(extra), {}
+        with self.assuming(context):
+            return self.holds(p)
+
+    @contextlib.contextmanager
+    def assuming(self, context: Iterable[Pred]) -> Iterator[None]:
+        """What is known, extended by a context while the block runs."""
+        parts = [self.normal_pred(d) for c in context for d in self.arena.conjuncts(c)]
+        before = self._known, self._memo, self._given
+        self._known = self._known + [q for d in parts for q in self._as_known(d)]
+        self._memo, self._given = {}, self._given | set(context) | set(parts)
         try:
-            return p in set(context) or self.holds(p)
+            for d in parts:
+                if d.op == "ne":
+                    self._known += [q for e in (d.data, -d.data) if self.nonnegative(e) for q in [e - 1]]
+                    self._memo = {}
+            yield
         finally:
-            self._known, self._memo = before, memo
+            self._known, self._memo, self._given = before
 
     def _as_known(self, p: Pred) -> list[Poly]:
         if p.op == "le":
@@ -173,10 +189,11 @@ class Facts:
             return True
         if p.is_constant() or not p.uniform() or (hi is not None and hi < 0):
             return False
-        key = (p.key, tuple(sorted(self._asking)))
+        key = (p.key, tuple(sorted(self._asking)), self._depth)
         found = self._memo.get(key)
         if found is None:
-            found = self._memo[key] = self._search(p)
+            found = self._search(p) or self._by_cases(p)
+            self._memo[key] = found
         return found
 
     def _search(self, p: Poly) -> bool:
@@ -185,6 +202,42 @@ class Facts:
         rows = [{m: Fraction(c) for m, c in k.terms.items() if isinstance(c, int)} for k in known if k.uniform()]
         goal[()] = goal.get((), Fraction(0)) + 1 - Fraction(1, 1024)
         return feasible(goal, rows)
+
+    # ------------------------------------------------------------------ case splits
+    def _by_cases(self, p: Poly) -> bool:
+        """p ≥ 0 through an atom that occurs once, linearly: the definition of a quotient, extremum or choice."""
+        if self._depth >= _SPLITS:
+            return False
+        self._depth += 1
+        try:
+            for a in sorted(p.atoms(), reverse=True):
+                c = p.terms.get((a,))
+                if isinstance(c, int) and all(a not in m for m in p.terms if m != (a,)) and self._case(p, a, c):
+                    return True
+            return False
+        finally:
+            self._depth -= 1
+
+    def _case(self, p: Poly, a: int, c: int) -> bool:
+        atom, rest = self.arena.atoms[a], p - Poly({(a,): c})
+        parts = [rest + q * c for q in atom.args]
+        match atom.kind:
+            case "max" | "min":
+                every = (atom.kind == "max") == (c < 0)
+                return (all if every else any)(self.nonnegative(q) for q in parts)
+            case "phi" if atom.pred is not None:
+                for guard, q in zip((atom.pred, self.arena.negate(atom.pred)), parts):
+                    with self.assuming([guard]):
+                        if not self.nonnegative(q):
+                            return False
+                return True
+            case "div" if not atom.tag and self.nonnegative(atom.args[1] - 1):
+                n, d = atom.args
+                if any(k % c for k in rest.symbolic().terms.values() if isinstance(k, int)):
+                    return False
+                share = self.arena.floor_div(rest, const(abs(c)))
+                return self.nonnegative(d * (share + 1) - 1 - n if c < 0 else n + d * share)
+        return False
 
     # ------------------------------------------------------------------ axioms
     def _axioms(self, p: Poly) -> list[Poly]:

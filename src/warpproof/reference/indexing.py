@@ -10,8 +10,10 @@ from warpproof.core import InputError, Unsupported
 from warpproof.reference.arrays import BOOL, Array, Inverse, Reader, Tracer, numpy_function
 from warpproof.reference.broadcasting import broadcast_dims, pick
 from warpproof.reference.elements import Element, Index
+from warpproof.reference.reductions import fold_over
+from warpproof.reference.selection import Selection
 from warpproof.reference.wording import describe
-from warpproof.terms import Poly, Pred, const
+from warpproof.terms import Poly, Pred, Real, const
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,16 +110,35 @@ def _span(t: Tracer, s: slice, dim: Poly) -> Span:
     lowest, highest = (const(0), dim) if forward else (const(-1), dim - 1)
     first, last = (lowest, highest) if forward else (highest, lowest)
     start = first if s.start is None else _clamp(t, t.poly(s.start), dim, lowest, highest)
-    stop = last if s.stop is None else _clamp(t, t.poly(s.stop), dim, lowest, highest)
-    gap, stride = (stop - start, step) if forward else (start - stop, -step)
-    if t.facts.nonnegative(gap):
-        count = t.facts.floor_div(gap + stride - 1, stride)
-    elif t.facts.nonnegative(-gap):
-        count = const(0)
-    else:
-        raise InputError("REF241", f"it is unknown whether the slice bound {describe(t.arena, stop)} lies behind "
-                         f"{describe(t.arena, start)}", hint="add the precondition that orders them")
+    count = _overshooting(t, start, s.stop, step, dim) if forward else None
+    if count is None:
+        stop = last if s.stop is None else _clamp(t, t.poly(s.stop), dim, lowest, highest)
+        gap, stride = (stop - start, step) if forward else (start - stop, -step)
+        count = _steps(t, gap, stride)
+        if count is None:
+            raise InputError("REF241", f"it is unknown whether the slice bound {describe(t.arena, stop)} lies behind "
+                             f"{describe(t.arena, start)}", hint="add the precondition that orders them")
     return Span(start, step, count, whole=forward and not start.terms and step == const(1) and count == dim)
+
+
+def _steps(t: Tracer, gap: Poly, stride: Poly) -> Poly | None:
+    """How many positions lie in a gap, None if its sign is unknown."""
+    if t.facts.nonnegative(gap):
+        return t.facts.floor_div(gap + stride - 1, stride)
+    return const(0) if t.facts.nonnegative(-gap) else None
+
+
+def _overshooting(t: Tracer, start: Poly, stop: Any, step: Poly, dim: Poly) -> Poly | None:
+    """The count where the stop may lie on either side of the end, but one side decides how many positions there are."""
+    if stop is None:
+        return None
+    p = t.poly(stop)
+    if not t.facts.nonnegative(p) or t.facts.nonnegative(dim - p) or t.facts.nonnegative(p - dim):
+        return None
+    free, cut = _steps(t, p - start, step), _steps(t, dim - start, step)
+    if free is None or cut is None:
+        return None
+    return free if t.facts.nonnegative(cut - free) else cut if t.facts.nonnegative(free - cut) else None
 
 
 def _clamp(t: Tracer, p: Poly, dim: Poly, lowest: Poly, highest: Poly) -> Poly:
@@ -187,15 +208,20 @@ def _unslice(t: Tracer, s: Span, b: Poly) -> tuple[list[Pred], Poly]:
     gap, step = (b - s.start, s.step) if t.facts.nonnegative(s.step) else (s.start - b, -s.step)
     k = gap
     if step != const(1):
-        k = t.facts.floor_div(gap, step)
-        guards.append(A.eq(gap - step * k))
+        within = gap != b and t.facts.nonnegative(s.start) and t.facts.nonnegative(step - 1 - s.start)
+        first, whole = (s.start, b) if within and t.facts.nonnegative(s.step) else (const(0), gap)
+        k = t.facts.floor_div(whole, step)
+        guards.append(A.eq(whole - step * k - first))
     guards += [A.le(-k), A.lt(k, s.count)]
     return [t.facts.simplify(g) for g in guards], k
 
 
 @numpy_function("__getitem__")
-def get_item(t: Tracer, x: Array, key: Any) -> Array:
-    """x[key]: a view for basic subscripts, a copy for gathers."""
+def get_item(t: Tracer, x: Array, key: Any) -> Array | Selection:
+    """x[key]: a view for basic subscripts, a copy for gathers, a selection for a mask of the same shape."""
+    if isinstance(key, Array) and key.dtype.kind == "b" and key.dims:
+        _same_shape(t, x, key)
+        return Selection(t, key, t.apply("copy", x))
     parts = split_key(t, x, key)
     if any(isinstance(p, Gather) for p in parts):
         return _gather(t, x, parts)
@@ -207,21 +233,57 @@ def get_item(t: Tracer, x: Array, key: Any) -> Array:
     return x.view(dims, forward, inverse)
 
 
-def _gather(t: Tracer, x: Array, parts: list[Part]) -> Array:
-    """NumPy's advanced indexing: the index arrays broadcast, and their axes stand at the first one or in front."""
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How the axes of an advanced subscript lie: `shared` after `before` of the `lengths` of slices and new axes."""
+
+    arrays: list[Array]
+    shared: Index
+    at: dict[int, Callable[[Index], Element]]
+    before: int
+    lengths: list[Poly]
+
+    def spans(self, t: Tracer, parts: Sequence[Part], i: Index) -> tuple[list[Pred], list[Poly]]:
+        """Guards of the points and slices, and the index along slices and new axes, from the index of an element."""
+        guards: list[Pred] = []
+        out: list[Poly] = []
+        rest = list(i)
+        for p in parts:
+            if p is None:
+                out.append(const(0))
+                continue
+            b = rest.pop(0)
+            match p:
+                case Point(at):
+                    guards.append(t.arena.eq(b - at))
+                case Span() as span:
+                    more, k = _unslice(t, span, b)
+                    guards += more
+                    out.append(k)
+        return guards, out
+
+
+def _layout(t: Tracer, x: Array, parts: list[Part]) -> Layout:
     arrays = [p.positions for p in parts if isinstance(p, Gather)]
     axes = [d for p, d in zip([p for p in parts if p is not None], x.dims) if isinstance(p, Gather)]
     shared = broadcast_dims(t, [a.dims for a in arrays])
-    at = {id(a): _checked(t, a, d) for a, d in zip(arrays, axes)}
+    at = {id(a): checked_positions(t, a, d) for a, d in zip(arrays, axes)}
     advanced = [i for i, p in enumerate(parts) if isinstance(p, Gather | Point)]
     adjacent = advanced == list(range(advanced[0], advanced[-1] + 1))
     before = sum(1 for p in parts[: advanced[0]] if p is None or isinstance(p, Span)) if adjacent else 0
-    spans = [p for p in parts if p is None or isinstance(p, Span)]
-    lengths = [const(1) if p is None else p.count for p in spans]
+    lengths = [const(1) if p is None else p.count for p in parts if p is None or isinstance(p, Span)]
+    return Layout(arrays, shared, at, before, lengths)
+
+
+def _gather(t: Tracer, x: Array, parts: list[Part]) -> Array:
+    """NumPy's advanced indexing: the index arrays broadcast, and their axes stand at the first one or in front."""
+    layout = _layout(t, x, parts)
+    before, shared, lengths, at = layout.before, layout.shared, layout.lengths, layout.at
     read, n = x.reader(), len(shared)
 
     def element(i: Index) -> Element:
-        common, rest, out = i[before : before + n], list(i[:before] + i[before + n :]), []
+        common, rest = i[before : before + n], list(i[:before] + i[before + n :])
+        out: list[Element] = []
         for p in parts:
             match p:
                 case None:
@@ -232,31 +294,96 @@ def _gather(t: Tracer, x: Array, parts: list[Part]) -> Array:
                     out.append(start + rest.pop(0) * step)
                 case Gather(a):
                     out.append(at[id(a)](pick(t, a.dims, common)))
-        return read(tuple(out))
+        return _resolved(t, x, out, read)
 
     return t.array([*lengths[:before], *shared, *lengths[before:]], x.dtype, element)
 
 
-def _checked(t: Tracer, a: Array, dim: Poly) -> Callable[[Index], Poly]:
-    """The positions of an index array, shown to be in bounds for every index."""
+def _resolved(t: Tracer, x: Array, at: Sequence[Element], read: Reader) -> Element:
+    """The element at positions of which some may be places of extrema."""
+    k = next((k for k, p in enumerate(at) if not isinstance(p, Poly)), None)
+    if k is not None:
+        return read_at(t, at[k], x.dims[k], lambda v: _resolved(t, x, (*at[:k], v, *at[k + 1 :]), read))
+    return read(tuple(p for p in at if isinstance(p, Poly)))
+
+
+def checked_positions(t: Tracer, a: Array, dim: Poly) -> Callable[[Index], Element]:
+    """The positions of an index array, shown to be in bounds for every index; a real for the place of an extremum."""
     read = a.reader()
-    probe = t.elements.poly(read(t.fresh_index(a.dims)))
-    shift = position(t, probe, dim) - probe
+    probe = read(t.fresh_index(a.dims))
+    if isinstance(probe, Real) and probe in t.elements.positions:
+        length = t.elements.positions[probe].length
+        t.require(t.arena.le(length - dim), f"a position on an axis of length {describe(t.arena, length)} indexes an "
+                  f"axis of length {describe(t.arena, dim)}", "add the precondition that orders them")
+        return read
+    shift = position(t, t.elements.poly(probe), dim) - t.elements.poly(probe)
     return lambda i: t.elements.poly(read(i)) + shift
+
+
+def read_at(t: Tracer, at: Element, dim: Poly, read: Callable[[Poly], Element]) -> Element:
+    """The element at a position; at the place of an extremum, the extremum itself or a sum with one term left."""
+    if isinstance(at, Poly):
+        return read(at)
+    found = t.elements.positions.get(at) if isinstance(at, Real) else None
+    if found is None or not isinstance(at, Real):
+        raise Unsupported("index", "the position is a sum or another value computed by a reduction")
+    v = t.index_symbol(const(0), dim, "v")
+    els, A = t.elements, t.arena
+    if els.real(read(v)) is found.value(v):
+        return found.extremum
+    return fold_over(t, "add", const(0), dim, lambda k: A.sel(
+        els.compare("==", A.of_int(k), at), els.real(read(k)), A.zero))
 
 
 @numpy_function("__setitem__")
 def set_item(t: Tracer, x: Array, key: Any, value: Any) -> None:
     """x[key] = value, in place."""
-    v = t.lift(value)
     if isinstance(key, Array) and key.dtype.kind == "b":
-        _set_masked(t, x, key, v)
+        _set_masked(t, x, key, value)
         return
+    v = t.lift(value)
     parts = split_key(t, x, key)
-    if any(isinstance(p, Gather) for p in parts):
-        raise Unsupported("assignment through an integer array", "the written positions depend on data")
-    dims, _, inverse = _basic(t, parts)
+    dims, inverse = _scattered(t, x, parts) if any(isinstance(p, Gather) for p in parts) else _written(t, parts)
     x.write(inverse, _stretched(t, v, dims, x))
+
+
+def _written(t: Tracer, parts: Sequence[Part]) -> tuple[list[Poly], Inverse]:
+    dims, _, inverse = _basic(t, parts)
+    return dims, inverse
+
+
+def _scattered(t: Tracer, x: Array, parts: list[Part]) -> tuple[list[Poly], Inverse]:
+    """(lengths, inverse) of an assignment through integer arrays that sends no two indices to one position."""
+    layout = _layout(t, x, parts)
+    c = t.fresh_index(layout.shared, "c")
+    own = [next(iter(p.atoms())) for p in c]
+    axes = [k for k, p in enumerate(q for q in parts if q is not None) if isinstance(p, Gather)]
+    positions = [t.elements.poly(layout.at[id(a)](pick(t, a.dims, c))) for a in layout.arrays]
+    solved: dict[int, tuple[int, Poly, int]] = {}  # broadcast axis -> (axis of x, offset, sign)
+    for axis, p in zip(axes, positions):
+        used = [n for n, a in enumerate(own) if a in t.arena.poly_free(p)]
+        if len(used) == 1 and used[0] not in solved:
+            slope, rest = p.split(own[used[0]])
+            if slope.as_int() in (1, -1) and own[used[0]] not in t.arena.poly_free(rest):
+                solved[used[0]] = axis, rest, slope.as_int() or 1
+    if any(n not in solved and d != const(1) for n, d in enumerate(layout.shared)):
+        raise Unsupported("assignment through an integer array", "two indices may be sent to one position",
+                          hint="give every broadcast axis a position of its own, such as np.arange")
+
+    def inverse(i: Index) -> tuple[Pred, Index]:
+        at = [const(0)] * len(own)
+        for n, (axis, rest, sign) in solved.items():
+            at[n] = (i[axis] - rest) * sign
+        guards = [g for k, d in zip(at, layout.shared) for g in (t.arena.le(-k), t.arena.lt(k, d))]
+        table = dict(zip(own, at))
+        guards += [t.arena.eq(i[axis] - t.arena.substitute_poly(p, table)) for axis, p in zip(axes, positions)]
+        more, rest_index = layout.spans(t, parts, i)
+        guards = [t.facts.simplify(g) for g in (*guards, *more)]
+        n = layout.before
+        return t.arena.conj(guards), (*rest_index[:n], *at, *rest_index[n:])
+
+    n = layout.before
+    return [*layout.lengths[:n], *layout.shared, *layout.lengths[n:]], inverse
 
 
 def _stretched(t: Tracer, v: Array, dims: Sequence[Poly], x: Array) -> Reader:
@@ -271,15 +398,23 @@ def _stretched(t: Tracer, v: Array, dims: Sequence[Poly], x: Array) -> Reader:
     return lambda i: read(lead + pick(t, inner, i))
 
 
-def _set_masked(t: Tracer, x: Array, mask: Array, v: Array) -> None:
+def _same_shape(t: Tracer, x: Array, mask: Array) -> None:
     if len(mask.dims) != len(x.dims) or not all(t.facts.same(a, b) for a, b in zip(mask.dims, x.dims)):
-        raise Unsupported("assignment through a mask", "the mask does not have the shape of the array")
+        raise Unsupported("a boolean index", "the mask does not have the shape of the array",
+                          hint="use np.where to choose by element")
+
+
+def _set_masked(t: Tracer, x: Array, mask: Array, value: Any) -> None:
+    _same_shape(t, x, mask)
+    where = mask.converted(BOOL)
+    if isinstance(value, Selection):
+        value.require_same(Selection(t, mask, x))
+        read = value.full.converted(x.dtype)
+        x.write(lambda i: (t.elements.pred(where(i)), i), read)
+        return
+    v = t.lift(value)
     if v.dims:
         raise Unsupported("assignment through a mask", "the assigned value is not a scalar",
                           hint="use np.where(mask, value, x)")
-    where, value = mask.converted(BOOL), v.converted(x.dtype)
-
-    def guard(i: Index) -> tuple[Pred, Index]:
-        return t.elements.pred(where(i)), ()
-
-    x.write(guard, value)
+    scalar = v.converted(x.dtype)
+    x.write(lambda i: (t.elements.pred(where(i)), ()), scalar)

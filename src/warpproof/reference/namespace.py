@@ -12,13 +12,17 @@ from typing import Any, Final
 
 import numpy as np
 
+import warpproof.reference.classification as _classification
 import warpproof.reference.contraction as _contraction
+import warpproof.reference.padding as _padding
 import warpproof.reference.reductions as _reductions
 import warpproof.reference.shaping as _shaping
 from warpproof.core import Unsupported
 from warpproof.reference.arrays import FLOAT, FUNCTIONS, INT, Array, Tracer
+from warpproof.reference.branches import Branch, chain, conditional, negation, shortcut
 from warpproof.reference.creation import TypeName, convert
-from warpproof.reference.loops import ENTER, Loop, SymbolicRange
+from warpproof.reference.items import Items, comprehension, enumerated, symbolic_range, zipped
+from warpproof.reference.loops import Loop
 from warpproof.reference.purity import (
     Kind,
     NumPyKind,
@@ -29,8 +33,11 @@ from warpproof.reference.purity import (
     refused,
     type_of,
 )
+from warpproof.reference.rewriting import BRANCH, CHAIN, COMPREHENSION, CONDITIONAL, LOOP, NEGATION, SHORTCUT
+from warpproof.reference.selection import Selection
 
-_LOADED: Final = (_contraction, _reductions, _shaping)  # importing them registers their functions
+# importing them registers their functions
+_LOADED: Final = (_classification, _contraction, _padding, _reductions, _shaping)
 _TYPES: Final = ("float16", "float32", "float64", "bfloat16", "half", "single", "double", "int8", "int16", "int32",
                  "int64", "uint8", "uint16", "uint32", "uint64", "bool_", "intp")
 _CONSTANTS: Final[Mapping[str, Any]] = {
@@ -42,6 +49,11 @@ _NOT_IN_REFERENCES: Final = ("breakpoint", "compile", "delattr", "dir", "eval", 
                              "setattr", "vars")
 _REDUCE: Final = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "logical_and": "all",
                   "logical_or": "any"}
+_MODULES: Final = (
+    (np.linalg, "linalg."), (np.lib, "lib."), (np.lib.stride_tricks, "lib.stride_tricks."),
+)
+_ACCUMULATE: Final = {"add": "cumsum", "multiply": "cumprod", "maximum": "maximum.accumulate",
+                     "minimum": "minimum.accumulate"}
 _MATH: Final = {
     "exp": "exp", "exp2": "exp2", "log": "log", "log2": "log2", "log10": "log10", "log1p": "log1p", "expm1": "expm1",
     "sqrt": "sqrt", "sin": "sin", "cos": "cos", "tan": "tan", "tanh": "tanh", "sinh": "sinh", "cosh": "cosh",
@@ -57,6 +69,9 @@ class Function:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The function applied."""
+        selected = next((a for a in args if isinstance(a, Selection)), None)
+        if selected is not None:
+            return selected.apply(self.name, args, kwargs)
         return self.t.call(self.name, *args, **kwargs)
 
     def reduce(self, x: Any, axis: Any = 0, **kwargs: Any) -> Any:
@@ -71,10 +86,10 @@ class Function:
         return self.t.call(self.name, a[(..., *[None] * len(b.dims))], b)
 
     def accumulate(self, x: Any, axis: Any = 0) -> Any:
-        """The running sum or product."""
-        if self.name not in ("add", "multiply"):
+        """The running sum, product or extremum."""
+        if self.name not in _ACCUMULATE:
             raise Unsupported(f"np.{self.name}.accumulate", "it has no rule in references")
-        return self.t.call("cumsum" if self.name == "add" else "cumprod", x, axis)
+        return self.t.call(_ACCUMULATE[self.name], x, axis)
 
 
 class NumPy:
@@ -93,14 +108,16 @@ class NumPy:
                                           "intp": "int64"}.get(name, name))
             if name in _CONSTANTS:
                 return _CONSTANTS[name]
-            if name == "linalg":
-                return NumPy(self._t, "linalg.")
+            if name in ("linalg", "lib"):
+                return NumPy(self._t, f"{name}.")
             if name == "dtype":
                 return lambda value: value
             if name in ("finfo", "iinfo"):
                 return lambda value: getattr(np, name)(getattr(value, "exact", value))
             if name == "errstate":
                 return lambda **kwargs: contextlib.nullcontext()
+        if full == "lib.stride_tricks":
+            return NumPy(self._t, f"{full}.")
         if name.startswith("__"):
             raise AttributeError(name)
         raise Unsupported(f"np.{full}", "this name of NumPy has no rule in references",
@@ -118,6 +135,10 @@ def _to_float(t: Tracer, x: Array) -> Array:
 
 
 def _extremum(t: Tracer, kind: str, *args: Any, **kwargs: Any) -> Any:
+    if len(args) == 1 and isinstance(args[0], Items) and not kwargs:
+        return t.call(kind, args[0].stacked(), axis=0)
+    if len(args) == 1 and isinstance(args[0], Array) and len(args[0].dims) == 1 and not kwargs:
+        return t.call(kind, args[0])
     values = list(args[0]) if len(args) == 1 else list(args)
     if not any(isinstance(v, Array) for v in values) or kwargs:
         return (min if kind == "min" else max)(*args, **kwargs)
@@ -135,10 +156,16 @@ def _range(t: Tracer, *args: Any) -> Any:
         return range(*parts)
     full = [0, *parts] if len(parts) == 1 else parts
     step = full[2] if len(full) == 3 else 1
-    return SymbolicRange(t, t.poly(full[0]), t.poly(full[1]), t.poly(step))
+    return symbolic_range(t, t.poly(full[0]), t.poly(full[1]), t.poly(step))
+
+
+def _total(t: Tracer, x: Any, start: Any = 0) -> Any:
+    return start + x.total() if isinstance(x, Items) else sum(x, start)
 
 
 def _length(t: Tracer, x: Any) -> Any:
+    if isinstance(x, Items):
+        return x.length()
     if isinstance(x, Array) and x.dims:
         return t.integer(x.dims[0])
     return len(x)
@@ -159,10 +186,15 @@ def traced_builtins(t: Tracer) -> dict[str, Any]:
         "bool": Kind(bool, bool),
         "min": functools.partial(_extremum, t, "min"), "max": functools.partial(_extremum, t, "max"),
         "round": functools.partial(_round, t),
-        ENTER: functools.partial(Loop, t),
         "type": type_of, "isinstance": is_instance, "hasattr": has_attribute, "getattr": get_attribute,
         "print": lambda *args, **kwargs: None, "__import__": importer(functools.partial(traced_value, t)),
         **{name: refused(name) for name in _NOT_IN_REFERENCES},
+        "enumerate": functools.partial(enumerated, t), "zip": functools.partial(zipped, t),
+        "sum": functools.partial(_total, t),
+        LOOP: functools.partial(Loop, t), BRANCH: functools.partial(Branch, t),
+        CONDITIONAL: functools.partial(conditional, t), SHORTCUT: functools.partial(shortcut, t),
+        NEGATION: functools.partial(negation, t), CHAIN: functools.partial(chain, t),
+        COMPREHENSION: functools.partial(comprehension, t),
     }
     return {**vars(builtins), **own}
 
@@ -192,8 +224,11 @@ def traced_value(t: Tracer, value: Any) -> Any:
     """The tracing counterpart of a global of the reference's module; the value itself when there is none."""
     if value is np:
         return NumPy(t)
-    if value is np.linalg:
-        return NumPy(t, "linalg.")
+    for module, prefix in _MODULES:
+        if value is module:
+            return NumPy(t, prefix)
+    if value is np.lib.stride_tricks.sliding_window_view:
+        return Function(t, "lib.stride_tricks.sliding_window_view")
     if value is math:
         return Math(t)
     name = getattr(value, "__name__", "")

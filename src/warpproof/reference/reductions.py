@@ -15,7 +15,8 @@ import numpy as np
 from warpproof.core import InputError, Unsupported
 from warpproof.reference.arrays import BOOL, FLOAT, INT, Array, DType, Tracer, numpy_function
 from warpproof.reference.creation import as_dtype, convert
-from warpproof.reference.elements import Element, Index
+from warpproof.reference.elements import Element, Index, Position
+from warpproof.reference.integrality import limits
 from warpproof.reference.wording import describe
 from warpproof.terms import Poly, Pred, Real, const
 
@@ -62,11 +63,27 @@ def fold_over(t: Tracer, op: str, lo: Poly, hi: Poly, body: Callable[[Poly], Rea
     full = A.conj((domain, *inside))
     if full.op == "false":
         return A.identity(op)
+    point = _only(t, inside, atom.id)
+    if point is not None:
+        here = t.facts.simplify(A.substitute_pred(full, {atom.id: point}))
+        return A.sel(A.conj((*outside, here)), A.substitute(inner, {atom.id: point}), A.identity(op))
     A.ranges[atom.id] = (None, None)  # the domain says it; a range would be added to the domain as further conditions
     made = A.fold(op, atom.id, full, inner)
     if made.ext and not inside and not els.infinite(inner) and t.facts.nonnegative(hi - lo - 1):
         els.finite.add(made)
     return A.sel(A.conj(outside), made, A.identity(op))
+
+
+def _only(t: Tracer, guards: Sequence[Pred], atom: int) -> Poly | None:
+    """The one value that guards leave to a variable."""
+    for g in guards:
+        if g.op == "eq":
+            slope, rest = g.data.split(atom)
+            k: int | None = slope.as_int()
+            point: Poly = -rest
+            if k in (1, -1) and atom not in t.arena.poly_free(rest):
+                return point if k == 1 else Poly({}) - point
+    return None
 
 
 def axes_of(x: Array, axis: Any) -> tuple[int, ...]:
@@ -127,22 +144,42 @@ def _nonempty(t: Tracer, x: Array, axis: Any, what: str) -> None:
                              hint=f"add the precondition {size} >= 1")
 
 
-def _accumulated(t: Tracer, a: Array, axis: Any, op: str) -> DType:
-    """The type of an integer sum; it must not be able to wrap."""
+def _accumulated(t: Tracer, a: Array, axis: Any, op: str) -> tuple[DType, Callable[[Real], Element]]:
+    """(type of a reduction, a function that notes in which interval it lies); an integer sum must not wrap."""
     if a.dtype.kind == "f":
-        return FLOAT
-    out: DType = np.dtype(np.uint64) if a.dtype.kind == "u" else INT
-    if a.dtype.kind == "b" or op in ("max", "min"):
-        return a.dtype if op in ("max", "min") else INT
+        return FLOAT, lambda r: r
     e = a.reader()(t.fresh_index(a.dims))
-    lo, hi = t.arena.bounds(e) if isinstance(e, Poly) else (None, None)
-    count = 1
+    lo, hi = _interval(t, e)
+    if op in ("max", "min"):
+        return a.dtype, lambda r: _noted(t, r, lo, hi)
+    out: DType = np.dtype(np.uint64) if a.dtype.kind == "u" else INT
+    count: int | None = 1
     for k in axes_of(a, axis):
         top = t.arena.bounds(a.dims[k])[1]
-        count = 0 if top is None else count * top
-    if lo is None or hi is None or not count or max(abs(lo), abs(hi)) * count > int(np.iinfo(out).max):
+        count = None if top is None or count is None else count * top
+    if a.dtype.kind == "b":
+        return INT, lambda r: _noted(t, r, 0, count)
+    if lo is None or hi is None or count is None or max(abs(lo), abs(hi)) * count > int(np.iinfo(out).max):
         raise Unsupported("integer sum", "it may wrap around", hint="convert to float64 first, or bound the data")
-    return out
+    low, high = min(lo, 0) * count, max(hi, 0) * count
+    return out, lambda r: _noted(t, r, low, high)
+
+
+def _as_is(r: Real) -> Real:
+    return r
+
+
+def _interval(t: Tracer, e: Element) -> tuple[int | None, int | None]:
+    if isinstance(e, Poly):
+        return t.arena.bounds(e)
+    found = limits(t.elements, e) if isinstance(e, Real) else (0, 1)
+    return found or (None, None)
+
+
+def _noted(t: Tracer, r: Real, lo: int | None, hi: int | None) -> Real:
+    if lo is not None and hi is not None:
+        t.elements.integral[r] = lo, hi
+    return r
 
 
 @numpy_function("sum")
@@ -150,7 +187,8 @@ def sum_(t: Tracer, x: Any, axis: Any = None, dtype: Any = None, out: Any = None
          **kwargs: Any) -> Array:
     """The sum over axes."""
     a = _prepared(t, x, dtype, {**kwargs, "out": out})
-    return reduce_axes(t, a, axis, bool(keepdims), _accumulated(t, a, axis, "add"), "add", t.elements.real)
+    kind, note = _accumulated(t, a, axis, "add")
+    return reduce_axes(t, a, axis, bool(keepdims), kind, "add", t.elements.real, note)
 
 
 @numpy_function("prod")
@@ -171,7 +209,10 @@ def _extremal(name: str, op: str) -> Callable[..., Array]:
             return t.apply("any" if op == "max" else "all", a, axis, keepdims=keepdims)
         if initial is _MISSING:
             _nonempty(t, a, axis, f"np.{name}")
-        found = reduce_axes(t, a, axis, bool(keepdims), a.dtype, op, t.elements.real)
+        kind, note = _accumulated(t, a, axis, op)
+        if initial is not _MISSING:
+            note = _as_is
+        found = reduce_axes(t, a, axis, bool(keepdims), kind, op, t.elements.real, note)
         return found if initial is _MISSING else t.call(f"{op}imum", found, initial)
 
     function.__doc__ = f"np.{name} over axes; the axes must be known not to be empty."
@@ -249,7 +290,9 @@ def all_(t: Tracer, x: Any, axis: Any = None, out: Any = None, keepdims: Any = F
 def count_nonzero(t: Tracer, x: Any, axis: Any = None, *, keepdims: Any = False) -> Array:
     """How many elements are not zero."""
     els = t.elements
-    return reduce_axes(t, t.lift(x), axis, bool(keepdims), INT, "add", lambda e: els.real(els.pred(e)))
+    a = t.apply("not_equal", x, 0)
+    kind, note = _accumulated(t, a, axis, "add")
+    return reduce_axes(t, a, axis, bool(keepdims), kind, "add", lambda e: els.real(els.pred(e)), note)
 
 
 def _argument(name: str, op: str) -> None:
@@ -277,7 +320,9 @@ def _argument(name: str, op: str) -> None:
 
             found = fold_over(t, "min", const(0), a.dims[k], position)
             els.finite.add(found)  # the axis is not empty, so the extremum is taken somewhere
-            return found
+            top = A.bounds(a.dims[k])[1]
+            els.positions[found] = Position(m, a.dims[k], lambda v: els.real(read((*before, v, *after))))
+            return _noted(t, found, 0, None if top is None else top - 1)
 
         return t.array(dims, INT, value) if dims else t.scalar(value(()), INT)
 
@@ -298,10 +343,10 @@ def _scan(name: str, op: str) -> None:
             raise Unsupported("integer product", "it may wrap around", hint="convert to float64 first")
         (k,) = axes_of(a, axis)
         read, els = a.reader(), t.elements
-        kind = _accumulated(t, a, k, op)
+        kind, note = _accumulated(t, a, k, op)
 
         def value(i: Index) -> Element:
-            return fold_over(t, op, const(0), i[k] + 1, lambda v: els.real(read((*i[:k], v, *i[k + 1 :]))))
+            return note(fold_over(t, op, const(0), i[k] + 1, lambda v: els.real(read((*i[:k], v, *i[k + 1 :])))))
 
         return t.array(a.dims, kind, value)
 
@@ -311,6 +356,8 @@ def _scan(name: str, op: str) -> None:
 
 _scan("cumsum", "add")
 _scan("cumprod", "mul")
+_scan("maximum.accumulate", "max")
+_scan("minimum.accumulate", "min")
 
 
 @numpy_function("linalg.norm")

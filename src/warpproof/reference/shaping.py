@@ -12,13 +12,14 @@ from warpproof.reference.arrays import INT, Array, Reader, Tracer, numpy_functio
 from warpproof.reference.broadcasting import broadcast_dims, pick
 from warpproof.reference.creation import shape_argument
 from warpproof.reference.elements import Element, Index
-from warpproof.reference.elementwise import promoted
-from warpproof.reference.indexing import position
+from warpproof.reference.elementwise import promoted, settled
+from warpproof.reference.indexing import checked_positions, read_at
 from warpproof.reference.wording import describe
 from warpproof.terms import Poly, Pred, const
 
 
-def _axis(axis: Any, rank: int) -> int:
+def axis_of(axis: Any, rank: int) -> int:
+    """The axis counted from the front."""
     k = int(axis)
     if not -rank <= k < rank:
         raise ValueError(f"axis {k} is out of bounds for rank {rank}")
@@ -57,7 +58,7 @@ def transpose(t: Tracer, x: Any, *axes: Any) -> Array:
     a = t.lift(x)
     rank = len(a.dims)
     listed = axes[0] if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], list | tuple)) else axes
-    order = [_axis(k, rank) for k in listed] if listed else list(reversed(range(rank)))
+    order = [axis_of(k, rank) for k in listed] if listed else list(reversed(range(rank)))
     if sorted(order) != list(range(rank)):
         raise ValueError(f"axes {axes} do not permute rank {rank}")
     return _permuted(t, a, order)
@@ -68,7 +69,7 @@ def swapaxes(t: Tracer, x: Any, axis1: Any, axis2: Any) -> Array:
     """Two axes exchanged."""
     a = t.lift(x)
     order = list(range(len(a.dims)))
-    p, q = _axis(axis1, len(order)), _axis(axis2, len(order))
+    p, q = axis_of(axis1, len(order)), axis_of(axis2, len(order))
     order[p], order[q] = order[q], order[p]
     return _permuted(t, a, order)
 
@@ -78,8 +79,8 @@ def moveaxis(t: Tracer, x: Any, source: Any, destination: Any) -> Array:
     """Axes moved to new positions."""
     a = t.lift(x)
     rank = len(a.dims)
-    src = [_axis(k, rank) for k in (source if isinstance(source, list | tuple) else [source])]
-    dst = [_axis(k, rank) for k in (destination if isinstance(destination, list | tuple) else [destination])]
+    src = [axis_of(k, rank) for k in (source if isinstance(source, list | tuple) else [source])]
+    dst = [axis_of(k, rank) for k in (destination if isinstance(destination, list | tuple) else [destination])]
     order = [k for k in range(rank) if k not in src]
     for d, s in sorted(zip(dst, src, strict=True)):
         order.insert(d, s)
@@ -92,7 +93,7 @@ def expand_dims(t: Tracer, x: Any, axis: Any) -> Array:
     a = t.lift(x)
     listed = list(axis) if isinstance(axis, list | tuple) else [axis]
     rank = len(a.dims) + len(listed)
-    new = {_axis(k, rank) for k in listed}
+    new = {axis_of(k, rank) for k in listed}
     return _indexed(t, a, tuple(None if k in new else slice(None) for k in range(rank)))
 
 
@@ -102,7 +103,7 @@ def squeeze(t: Tracer, x: Any, axis: Any = None) -> Array:
     a = t.lift(x)
     rank = len(a.dims)
     if axis is not None:
-        drop = {_axis(k, rank) for k in (axis if isinstance(axis, list | tuple) else [axis])}
+        drop = {axis_of(k, rank) for k in (axis if isinstance(axis, list | tuple) else [axis])}
     else:
         drop = {k for k, d in enumerate(a.dims) if _is_one(t, d)}
     if any(not t.facts.same(a.dims[k], const(1)) for k in drop):
@@ -150,6 +151,9 @@ def _new_shape(t: Tracer, a: Array, listed: list[Any]) -> list[Poly]:
     if holes:
         rest = shape_argument(t, [d for k, d in enumerate(listed) if k not in holes])
         known = product(rest)
+        size = describe(t.arena, known)
+        t.require(t.arena.le(-known + 1), f"reshape cannot infer the axis -1: the other lengths multiply to {size}, "
+                  "which may be 0", f"add the precondition {size} >= 1, or give the length")
         missing = t.elements.quotient(total, known)
         dims = [*rest[: holes[0]], missing, *rest[holes[0] :]]
     else:
@@ -227,7 +231,7 @@ def concatenate(t: Tracer, arrays: Any, axis: Any = 0, **kwargs: Any) -> Array:
         parts, axis = [ravel(t, a) for a in parts], 0
     if not parts or any(len(a.dims) != len(parts[0].dims) or not a.dims for a in parts):
         raise ValueError("concatenate needs arrays of one rank, at least 1")
-    k = _axis(axis, len(parts[0].dims))
+    k = axis_of(axis, len(parts[0].dims))
     dtype, _ = promoted(parts)
     rest = [broadcast_dims(t, [(parts[0].dims[n],), *((a.dims[n],) for a in parts[1:])], onto_first=True)[0]
             for n in range(len(parts[0].dims)) if n != k]
@@ -253,12 +257,16 @@ def concatenate(t: Tracer, arrays: Any, axis: Any = 0, **kwargs: Any) -> Array:
 @numpy_function("stack")
 def stack(t: Tracer, arrays: Any, axis: Any = 0) -> Array:
     """Arrays along a new axis."""
+    if hasattr(arrays, "stacked"):
+        return moveaxis(t, arrays.stacked(), 0, axis)
     parts = [t.lift(a) for a in arrays]
     if not parts:
         raise ValueError("need at least one array to stack")
+    if all(a.mixed or a.dtype.kind != "f" for a in parts):
+        parts = [settled(a) for a in parts]
     if len(parts) > 64:
         raise Unsupported("np.stack", "more than 64 parts")
-    k = _axis(axis, len(parts[0].dims) + 1)
+    k = axis_of(axis, len(parts[0].dims) + 1)
     return concatenate(t, [expand_dims(t, a, k) for a in parts], k)
 
 
@@ -280,7 +288,7 @@ def hstack(t: Tracer, arrays: Any) -> Array:
 def split(t: Tracer, x: Any, indices_or_sections: Any, axis: Any = 0) -> list[Array]:
     """Equal parts, or parts ending at given positions."""
     a = t.lift(x)
-    k = _axis(axis, len(a.dims))
+    k = axis_of(axis, len(a.dims))
     lead = (slice(None),) * k
     if isinstance(indices_or_sections, list | tuple):
         cuts = [0, *indices_or_sections, t.integer(a.dims[k])]
@@ -290,50 +298,6 @@ def split(t: Tracer, x: Any, indices_or_sections: Any, axis: Any = 0) -> list[Ar
     if not t.facts.same(size * n, a.dims[k]):
         raise InputError("REF241", "split into parts that may not be equal", hint="add the divisibility precondition")
     return [a[(*lead, slice(t.integer(size * m), t.integer(size * (m + 1))))] for m in range(n)]
-
-
-@numpy_function("pad")
-def pad(t: Tracer, x: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Array:
-    """A constant border."""
-    if mode != "constant" or set(kwargs) - {"constant_values"}:
-        raise Unsupported("np.pad", f"mode {mode!r} has no rule in references")
-    a = t.lift(x)
-    value = t.lift(kwargs.get("constant_values", 0))
-    if value.dims:
-        raise Unsupported("np.pad", "different constants per side")
-    outside = value.converted(a.dtype)(())
-    sides = _pad_sides(t, pad_width, len(a.dims))
-    read = a.reader()
-
-    def element(i: Index) -> Element:
-        inner = tuple(k - before for k, (before, _) in zip(i, sides))
-        guards = []
-        for k, d, (before, after) in zip(inner, a.dims, sides):
-            guards += [] if not before.terms else [t.arena.le(-k)]
-            guards += [] if not after.terms else [t.arena.lt(k, d)]
-        g = t.arena.conj(guards)
-        return outside if g.op == "false" else t.elements.choose(g, read(inner), outside)
-
-    return t.array([d + before + after for d, (before, after) in zip(a.dims, sides)], a.dtype, element)
-
-
-def _pad_sides(t: Tracer, width: Any, rank: int) -> list[tuple[Poly, Poly]]:
-    """(before, after) for each axis, all known to be ≥ 0."""
-    if not isinstance(width, list | tuple):
-        out = [(t.poly(width), t.poly(width))] * rank
-    elif not any(isinstance(w, list | tuple) for w in width):
-        pair = [t.poly(w) for w in width]
-        out = [(pair[0], pair[-1])] * rank
-    else:
-        out = [(t.poly(w[0]), t.poly(w[-1])) for w in width]
-        out = out * rank if len(out) == 1 else out
-    if len(out) != rank:
-        raise ValueError(f"pad_width for {len(out)} axes of an array of rank {rank}")
-    for w in (w for pair_ in out for w in pair_):
-        if not t.facts.nonnegative(w):
-            raise InputError("REF241", f"the pad width {describe(t.arena, w)} may be negative",
-                             hint=f"add the precondition {describe(t.arena, w)} >= 0")
-    return out
 
 
 # ---------------------------------------------------------------------- moving along an axis
@@ -350,7 +314,7 @@ def flip(t: Tracer, x: Any, axis: Any = None) -> Array:
     a = t.lift(x)
     rank = len(a.dims)
     listed = range(rank) if axis is None else (axis if isinstance(axis, list | tuple) else [axis])
-    axes = {_axis(k, rank) for k in listed}
+    axes = {axis_of(k, rank) for k in listed}
     return _indexed(t, a, tuple(slice(None, None, -1) if k in axes else slice(None) for k in range(rank)))
 
 
@@ -378,7 +342,7 @@ def roll(t: Tracer, x: Any, shift: Any, axis: Any = None) -> Array:
         for s, k in zip(shift, axis, strict=True):
             a = roll(t, a, s, k)
         return a
-    k, s = _axis(axis, len(a.dims)), t.poly(shift)
+    k, s = axis_of(axis, len(a.dims)), t.poly(shift)
     return _reindexed(t, a, k, a.dims[k], lambda i: t.facts.mod(i - s, a.dims[k]))
 
 
@@ -388,7 +352,7 @@ def repeat(t: Tracer, x: Any, repeats: Any, axis: Any = None) -> Array:
     a = t.lift(x)
     if axis is None:
         a, axis = ravel(t, a), 0
-    k, n = _axis(axis, len(a.dims)), t.poly(repeats)
+    k, n = axis_of(axis, len(a.dims)), t.poly(repeats)
     if not t.facts.nonnegative(n - 1):
         raise InputError("REF241", "a repeat count may be zero or negative", hint="add a precondition on it")
     return _reindexed(t, a, k, a.dims[k] * n, lambda i: t.facts.floor_div(i, n))
@@ -416,32 +380,70 @@ def tile(t: Tracer, x: Any, reps: Any) -> Array:
 
 
 @numpy_function("take")
-def take(t: Tracer, x: Any, indices: Any, axis: Any = None, **kwargs: Any) -> Array:
+def take(t: Tracer, x: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "raise") -> Array:
     """A gather along one axis."""
-    if any(v is not None for v in kwargs.values()):
-        raise Unsupported("np.take", "out and mode have no rule")
+    if out is not None or mode not in ("raise", "clip", "wrap"):
+        raise Unsupported("np.take", f"out and mode {mode!r} have no rule")
     a = t.lift(x)
     if axis is None:
         a, axis = ravel(t, a), 0
-    k = _axis(axis, len(a.dims))
+    k = axis_of(axis, len(a.dims))
+    if mode != "raise":
+        n = t.integer(a.dims[k])
+        t.require(t.arena.le(-a.dims[k] + 1), "np.take from an axis that may be empty")
+        indices = t.call("clip", indices, 0, n - 1) if mode == "clip" else t.call("remainder", indices, n)
     return _indexed(t, a, (*[slice(None)] * k, indices))
 
 
+@numpy_function("put_along_axis")
+def put_alongaxis_of(t: Tracer, x: Any, indices: Any, values: Any, axis: Any) -> None:
+    """Elements set along one axis, in place, at an index per element."""
+    a, at = t.lift(x), t.lift(indices)
+    k = axis_of(axis, len(a.dims))
+    if len(at.dims) != len(a.dims) or at.dtype.kind not in "iu":
+        raise ValueError("put_along_axis needs integer indices of the same rank")
+    key: list[Any] = []
+    for n, d in enumerate(a.dims):
+        step = t.apply("arange", t.integer(d))
+        key.append(at if n == k else step[tuple(slice(None) if m == n else None for m in range(len(a.dims)))])
+    a[tuple(key)] = values
+
+
+@numpy_function("ix_")
+def ix_(t: Tracer, *xs: Any) -> tuple[Array, ...]:
+    """Index arrays that together select a grid."""
+    parts = [t.lift(x) for x in xs]
+    if any(len(a.dims) != 1 or a.dtype.kind not in "iu" for a in parts):
+        raise Unsupported("np.ix_", "only integer vectors have a rule")
+    return tuple(a[tuple(slice(None) if m == n else None for m in range(len(parts)))] for n, a in enumerate(parts))
+
+
+@numpy_function("diff")
+def diff(t: Tracer, x: Any, n: Any = 1, axis: Any = -1) -> Array:
+    """Differences of neighbours, n times."""
+    a = t.lift(x)
+    if a.dtype.kind == "b":
+        raise Unsupported("np.diff", "of boolean arrays")
+    k = axis_of(axis, len(a.dims))
+    lead = (slice(None),) * k
+    for _ in range(int(n)):
+        a = t.apply("subtract", a[(*lead, slice(1, None))], a[(*lead, slice(None, -1))])
+    return a
+
+
 @numpy_function("take_along_axis")
-def take_along_axis(t: Tracer, x: Any, indices: Any, axis: Any) -> Array:
+def take_alongaxis_of(t: Tracer, x: Any, indices: Any, axis: Any) -> Array:
     """A gather along one axis with an index per element."""
     a, at = t.lift(x), t.lift(indices)
-    k = _axis(axis, len(a.dims))
+    k = axis_of(axis, len(a.dims))
     if len(at.dims) != len(a.dims) or at.dtype.kind not in "iu":
         raise ValueError("take_along_axis needs integer indices of the same rank")
-    where, read = at.reader(), a.reader()
+    where, read = checked_positions(t, at, a.dims[k]), a.reader()
     dims = [at.dims[n] if n == k else broadcast_dims(t, [(a.dims[n],), (at.dims[n],)])[0] for n in range(len(a.dims))]
-    probe = t.elements.poly(where(t.fresh_index(at.dims)))
-    shift = position(t, probe, a.dims[k]) - probe
 
     def element(i: Index) -> Element:
-        p = t.elements.poly(where(pick(t, at.dims, i))) + shift
-        return read(pick(t, a.dims, (*i[:k], const(0), *i[k + 1 :]))[:k] + (p,) + pick(t, a.dims, i)[k + 1 :])
+        own = pick(t, a.dims, i)
+        return read_at(t, where(pick(t, at.dims, i)), a.dims[k], lambda p: read((*own[:k], p, *own[k + 1 :])))
 
     return t.array(dims, a.dtype, element)
 

@@ -22,10 +22,11 @@ from warpproof.core import InputError, Span, Unsupported
 from warpproof.reference.arrays import BOOL, FLOAT, Array, DType, Reader, Tracer
 from warpproof.reference.elements import Index
 from warpproof.reference.facts import Facts
-from warpproof.reference.loops import LoopRewriter, mentions_mark, walk
+from warpproof.reference.loops import walk
 from warpproof.reference.manifest import Launch
 from warpproof.reference.namespace import traced_builtins, traced_value
 from warpproof.reference.purity import check_code, check_value, state
+from warpproof.reference.rewriting import Rewriter
 from warpproof.reference.symbolic import SymbolicBuffer, SymbolicLaunch, symbolic_launch
 from warpproof.reference.wording import describe
 from warpproof.terms import Arena, Poly, Pred, Real
@@ -50,17 +51,31 @@ class SymbolicArray:
 
     def at(self, indices: Iterable[Poly]) -> Real:
         """The value at a multi-index inside the shape; integers and booleans as reals."""
-        index = tuple(indices)
+        return self._at(tuple(indices), self._reachable)
+
+    def checked(self) -> Real:
+        """The value at a generic multi-index; InputError REF242 if an element may be one that was never written."""
+        return self._at(self.index_symbols(), lambda x: self._written(x, ()))
+
+    def _at(self, index: Index, finish: Callable[[Real], Real]) -> Real:
         if len(index) != len(self.shape):
             raise ValueError(f"{self.name} has {len(self.shape)} axes, not {len(index)}")
         try:
-            value = self._written(self.tracer.elements.real(self.reader(index)), ())
+            value = finish(self.tracer.elements.real(self.reader(index)))
         except RecursionError as e:
             raise Unsupported(f"output {self.name!r}", "its terms are nested too deeply") from e
         own = frozenset(a for p in index for a in self.tracer.arena.poly_free(p))
         if not value.free <= own:
             raise Unsupported(f"output {self.name!r}", "its value depends on the index of a loop that has ended")
         return value
+
+    def _reachable(self, x: Real) -> Real:
+        """x without choices of unwritten elements: `checked` has shown that no index in the shape meets one."""
+        if x.op != "sel" or x.pred is None or not x.poisoned:
+            return x
+        if "poison" in (x.args[0].op, x.args[1].op):
+            return self._reachable(x.args[1] if x.args[0].op == "poison" else x.args[0])
+        return self.tracer.arena.sel(x.pred, *(self._reachable(y) for y in x.args))
 
     def _written(self, x: Real, context: tuple[Pred, ...]) -> Real:
         """x without choices of unwritten elements that the shape excludes."""
@@ -175,9 +190,7 @@ def _outputs(t: Tracer, made: SymbolicLaunch, returned: Any) -> dict[str, Symbol
             raise InputError("REF242", f"output {name!r} is of type {b.dtype}, but the reference returns reals",
                              hint="convert to the integer type in the reference")
         array = SymbolicArray(name, b.dtype, b.shape, t, a.reader())
-        value = array.at(array.index_symbols())
-        if mentions_mark(value):
-            raise Unsupported(f"output {name!r}", "it depends on a variable of a loop that did not close")
+        array.checked()
         out[name] = array
     return out
 
@@ -302,15 +315,16 @@ def _rewritten(f: FunctionType) -> CodeType:
         if isinstance(n, ast.Try | ast.TryStar):
             raise Unsupported("try in a reference", "a handler could hide that a step has no rule",
                               Span(first - 1 + n.lineno, n.col_offset + 1, 3, f.__code__.co_filename))
-    if not any(isinstance(n, ast.For) for n in ast.walk(node)):
-        return f.__code__
+        if isinstance(n, ast.Global | ast.Nonlocal):
+            raise Unsupported("global or nonlocal in a reference", "assignments to outer variables are not followed",
+                              Span(first - 1 + n.lineno, n.col_offset + 1, 6, f.__code__.co_filename))
     ast.increment_lineno(tree, first - 1)
     node.decorator_list, node.returns = [], None
     node.args.defaults, node.args.kw_defaults = [], [None] * len(node.args.kwonlyargs)
     for a in [*node.args.args, *node.args.kwonlyargs, node.args.kwarg, node.args.vararg]:
         if a is not None:
             a.annotation = None
-    node = LoopRewriter().visit(node)
+    node = Rewriter().visit(node)
     free = f.__code__.co_freevars
     outer = ast.parse(f"def __outer__({', '.join(free)}):\n    pass\n    return {f.__name__}")
     definition = outer.body[0]
