@@ -6,7 +6,7 @@ import operator
 import re
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Final
 
@@ -16,14 +16,17 @@ from warpproof.algebra import Undefined, evaluate
 from warpproof.core import Advice, Claim, InputError, Ledger, Reason, Status, Unsupported, Verdict, worst
 from warpproof.counterexample import MENU, Refutation, Search, describe_call, describe_difference, describe_finding
 from warpproof.equivalence import Outcome, Proof, redundant
-from warpproof.judge import PropertyResult, Report, judge
+from warpproof.judge import Fallback, PropertyResult, Report, judge, restrict
 from warpproof.ptx import Kernel
 from warpproof.reference import Launch, SymbolicLaunch, depends_on_inputs, trace
 from warpproof.terms import Arena
 
 Stage = Callable[[str], None]
 _Attempt = tuple[list[Claim], list[Mapping[str, Any]], Outcome | None]
+_Properties = dict[str, PropertyResult | None]
 _SEARCH_SHARE: Final = 0.45
+_FALLBACK_SHARE: Final = 0.65  # of the time, kept for the search and the check sizes where there are some
+_FALLBACK_SEARCH_SHARE: Final = 0.2
 _SANITY_RUNS: Final = 3
 _TRIES: Final = 2000
 _COMPARE: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
@@ -55,29 +58,58 @@ def prove(task: Task, on_stage: Stage) -> Report:
     began = time.monotonic()
     scope = scope_of(task.launch)
     ledger = Ledger()
-    claims, hints, outcome = _symbolic(task, began, on_stage, ledger)
+    share = _SEARCH_SHARE if not task.launch.check_sizes else _FALLBACK_SEARCH_SHARE
+    first = began + task.seconds * (1 - (_SEARCH_SHARE if not task.launch.check_sizes else _FALLBACK_SHARE))
+    claims, hints, outcome = _symbolic(task, first, on_stage, ledger)
     claims.append(_admits_something(task.launch))
     refutation = None
-    if all(c.status is Status.SHOWN for c in claims):
+    proved = all(c.status is Status.SHOWN for c in claims)
+    if proved:
         on_stage("sample runs")
         _sanity(task, began)
     else:
         on_stage("looking for a counterexample")
-        deadline = time.monotonic() + max(5.0, _SEARCH_SHARE * task.seconds)
+        deadline = time.monotonic() + max(5.0, share * task.seconds)
         refutation = Search(task.kernel, task.launch, task.reference, deadline, hints).run()
-    advice = _advice(task, outcome, began) if outcome and all(c.status is Status.SHOWN for c in claims) else ()
+    advice = _advice(task, outcome, began) if outcome and proved else ()
     properties = judge(claims, scope, refutation.properties if refutation else None)
+    fallback = None
+    if refutation is None and not proved and task.launch.check_sizes:
+        properties, fallback = _at_check_sizes(task, properties, began, on_stage, ledger)
+        scope = scope_at(task.launch) if fallback.shown else scope
     _standing_assumptions(ledger)
     cex = describe(task, refutation) if refutation else None
     return Report(task.kernel.name, _overall(properties), properties, tuple(a for a, _ in ledger.items()), cex, None,
-                  time.monotonic() - began, sizes=scope, advice=advice)
+                  time.monotonic() - began, sizes=scope, advice=advice, fallback=fallback)
 
 
-def _symbolic(task: Task, began: float, on_stage: Stage, ledger: Ledger) -> _Attempt:
+def _at_check_sizes(
+    task: Task, general: _Properties, began: float, on_stage: Stage, ledger: Ledger,
+) -> tuple[_Properties, Fallback]:
+    """The verdicts completed by proofs for the check sizes, each with an attempt and sample runs of its own."""
+    rows, scope = task.launch.check_sizes, scope_at(task.launch)
+    cases = []
+    for k, row in enumerate(rows):
+        on_stage(f"proving for {_named(row)}")
+        now = time.monotonic()
+        deadline = now + max(1.0, (began + task.seconds - now) / (len(rows) - k))
+        case = replace(task, launch=task.launch.at(row))
+        claims = [*_symbolic(case, deadline, on_stage, ledger)[0], _admits_something(case.launch)]
+        if all(c.status is Status.SHOWN for c in claims):
+            _sanity(case, began)
+        cases.append(judge(claims, scope))
+    out = restrict(general, cases, scope)
+    shown = tuple(n for n, r in out.items() if r is not general[n] and r is not None and r.verdict is Verdict.PROVED)
+    reasons = [r.detail for r in general.values() if r is not None and r.verdict is not Verdict.PROVED]
+    return out, Fallback(rows, reasons[0] if reasons else "", shown)
+
+
+def _symbolic(task: Task, deadline: float, on_stage: Stage, ledger: Ledger) -> _Attempt:
     """Claims of the symbolic attempt, and concrete cases its open claims suggest."""
+    text, reason = "the kernel and its reference can be analysed for all sizes", Reason.UNSUPPORTED
     try:
         on_stage("executing symbolically")
-        proof = Proof(task.kernel, task.launch, began + task.seconds * (1 - _SEARCH_SHARE))
+        proof = Proof(task.kernel, task.launch, deadline)
         outputs = trace(task.reference, proof.symbolic, proof.arena)
         if not depends_on_inputs(outputs):
             ledger.use("constant-reference", "the reference does not depend on its inputs", "non-vacuity check")
@@ -85,13 +117,17 @@ def _symbolic(task: Task, began: float, on_stage: Stage, ledger: Ledger) -> _Att
         for assumption, places in outcome.ledger.items():
             for place in places or ("",):
                 ledger.use(assumption.name, assumption.text, assumption.source, place)
+    except InputError as missing:
+        if missing.code != "REF241" or not task.launch.check_sizes:
+            raise
+        why, reason = f"{missing.message} ({missing.hint})", Reason.NEEDS_PRECONDITION
     except (Unsupported, RecursionError) as stuck:
-        text = "the kernel and its reference can be analysed for all sizes"
         why = str(stuck) if isinstance(stuck, Unsupported) else "its terms are nested too deeply"
-        return [Claim("conditions", text, Status.OPEN, reason=Reason.UNSUPPORTED, hint=why)], [], None
-    cases = [c.data["case"] for c in outcome.claims if c.status is not Status.SHOWN and "case" in c.data]
-    hints: list[Mapping[str, Any]] = [{**case, "sizes": proof.symbolic.completed(case["sizes"])} for case in cases]
-    return outcome.claims, hints, outcome
+    else:
+        cases = [c.data["case"] for c in outcome.claims if c.status is not Status.SHOWN and "case" in c.data]
+        hints: list[Mapping[str, Any]] = [{**c, "sizes": proof.symbolic.completed(c["sizes"])} for c in cases]
+        return outcome.claims, hints, outcome
+    return [Claim("conditions", text, Status.OPEN, reason=reason, hint=why)], [], None
 
 
 def _advice(task: Task, outcome: Outcome, began: float) -> tuple[Advice, ...]:
@@ -116,7 +152,7 @@ def _admits_something(launch: Launch) -> Claim:
     if not _scalars_exist(made):
         return Claim("conditions", text, Status.OPEN, reason=Reason.NEEDS_PRECONDITION,
                      hint="no float scalar satisfies the preconditions")
-    for sizes in tries if names else [{}]:
+    for sizes in [row | dict(launch.fixed) for row in tries] if names else [{}]:
         try:
             if launch.check_preconditions(sizes):
                 if _elements_exist(arena, made, sizes):
@@ -190,6 +226,21 @@ def scope_of(launch: Launch) -> str:
         f"{low} <= {name}{' <= ' * bool(high)}{high}" if low else f"{name}{' <= ' * bool(high)}{high}"
         for name, (low, high) in bounds.items())
     return f"for all {sizes}" + (f" with {', '.join(others)}" if others else "")
+
+
+def scope_at(launch: Launch) -> str:
+    """The check sizes in words: `only for n = 128, rows = 4; for R = 3 and all 1 <= n <= 2**30`."""
+    parts = []
+    for row in launch.check_sizes:
+        rest = {n: v for n, v in launch.sizes.items() if n not in row}
+        others = [p for p in launch.preconditions if p.names & set(rest)]
+        more = scope_of(replace(launch, sizes=rest, preconditions=tuple(others))).removeprefix("for ") if rest else ""
+        parts.append(f"for {_named(row)}" + (f" and {more}" if more else ""))
+    return "only " + "; ".join(parts)
+
+
+def _named(row: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} = {value}" for name, value in row.items())
 
 
 def _short(number: str) -> str:

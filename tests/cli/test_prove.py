@@ -261,3 +261,44 @@ def test_interrupted(case, number: int) -> None:
     assert process.returncode == 128 + number
     assert json.loads(out)["verdict"] == "INCONCLUSIVE"
     assert "Traceback" not in err
+
+
+WHILE = """import numpy as np
+
+
+def reference(x, n):
+    y, i = np.zeros(n), 0
+    while i < n:
+        y[i] = x[i] + x[i]
+        i += 1
+    return {'y': y}
+"""
+
+
+def test_check_sizes(case, cli) -> None:
+    case.spec = WHILE
+    code, out, err = cli("prove", *case.arguments(), "--format", "json")
+    assert code == 2
+    assert json.loads(out)["error"]["code"] == "REF241"
+    sizes = ["--check-sizes", "n=3", "--check-sizes", "n=70"]
+    code, out, err = cli("prove", *case.arguments(), "--format", "json", *sizes)
+    report = json.loads(out)
+    assert (code, err, report["verdict"]) == (0, "", "PROVED")
+    assert report["sizes"] == "only for n = 3; for n = 70"
+    assert report["fallback"]["sizes"] == [{"n": 3}, {"n": 70}]
+    assert "the reference branches on" in report["fallback"]["reason"]
+    assert {p["scope"] for p in report["properties"].values() if p} == {report["sizes"]}
+    code, out, err = cli("prove", *case.arguments(), "--check-sizes", "samples")
+    assert code == 0
+    assert out.splitlines()[1:2] == ["  only for n = 5; for n = 100"]
+    assert "for all" not in out.replace("not for all sizes", "").replace("can be analysed for all sizes", "")
+
+
+def test_check_sizes_that_make_no_sense(case, cli) -> None:
+    for text in ("n", "n=x", "n=3,", "=3"):
+        code, _, err = cli("prove", *case.arguments(), "--check-sizes", text)
+        assert code == 2
+        assert "error[CLI601]" in err or "error[REF206]" in err
+    code, _, err = cli("prove", *case.arguments(), "--check-sizes", "n=0")
+    assert code == 2
+    assert "does not meet the preconditions" in err

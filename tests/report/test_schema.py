@@ -28,7 +28,7 @@ def proved(**changes: object) -> Report:
 def test_schema_one() -> None:
     data = json.loads(to_json(to_dict(proved())))
     assert list(data) == ["schema", "kernel", "verdict", "properties", "sizes", "assumptions", "counterexample",
-                          "certificate", "advice", "time_s", "peak_mb"]
+                          "certificate", "advice", "fallback", "time_s", "peak_mb"]
     assert data["schema"] == 1
     assert data["verdict"] == "PROVED"
     assert list(data["properties"]) == list(PROPERTIES)

@@ -14,6 +14,7 @@ from flint import fmpq
 from warpproof.algebra.constraints import Formula
 from warpproof.algebra.refutation import Cut, Leaf, Split, System, Term, Tree
 from warpproof.algebra.simplex import Simplex, Steps
+from warpproof.core import check_time
 from warpproof.terms import Monomial, Poly
 
 Label = tuple[tuple[int, ...], Monomial]
@@ -57,6 +58,7 @@ class Search:
     def run(self) -> Tree | None:
         """A refutation of the system, or None when this search finds none; raises `OutOfSteps`."""
         while True:
+            check_time()
             found = self._simplex.conflict()
             if found is not None:
                 return Leaf(tuple(

@@ -49,6 +49,9 @@ def _build() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Parser)
     prove = commands.add_parser("prove", help="prove or refute a kernel against its reference")
     _add_job(prove)
+    prove.add_argument("--check-sizes", action="append", default=[], metavar="n=128,…",
+                       help="where no proof for all sizes is found, prove the kernel for these sizes and say so; "
+                            "`samples` takes the contract's samples (repeatable)")
     prove.add_argument("--save", metavar="FILE", help="write a counterexample here, for `warpproof replay`")
     run = commands.add_parser("run", help="run a kernel bit-exactly on this CPU and compare it with its reference")
     _add_job(run)

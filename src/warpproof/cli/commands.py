@@ -62,7 +62,8 @@ class _Command:
     def _work(self) -> Answer | Stopped:
         arguments = self.arguments
         job: dict[str, Any] = {name: value for name in _FIELDS if (value := getattr(arguments, name, None)) is not None}
-        job |= {"task": arguments.command, "options": getattr(arguments, "option", []), "timeout_s": arguments.timeout}
+        job |= {"task": arguments.command, "options": getattr(arguments, "option", []), "timeout_s": arguments.timeout,
+                "check_sizes": getattr(arguments, "check_sizes", [])}
         if arguments.debug:
             return _in_process(job)
         memory = int(arguments.memory * 2**30) if arguments.memory else default_memory()

@@ -43,7 +43,7 @@ def _plan(job: Mapping[str, Any], on_stage: Stage, ask_for: Callable[[Request], 
         return plan
     on_stage("reading the contract")
     fields = {name: job[name] for name in Job.__dataclass_fields__ if job.get(name) is not None}
-    read = Job(**{**fields, "options": tuple(job.get("options", ()))})
+    read = Job(**{**fields, **{name: tuple(job.get(name, ())) for name in ("options", "check_sizes")}})
     question = read_job(read)
     ask_for(question.request)
     from warpproof import api

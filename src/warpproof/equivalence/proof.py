@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any, Final, Protocol
 
 from warpproof.algebra import Sign, Signs
-from warpproof.core import Claim, InputError, Ledger, Reason, Status, Unsupported, element_width
+from warpproof.core import (
+    Claim,
+    InputError,
+    Ledger,
+    OutOfTime,
+    Reason,
+    Status,
+    Unsupported,
+    check_time,
+    element_width,
+    time_limit,
+)
 from warpproof.domains import Float, Int, ScalarType, Value
 from warpproof.equivalence.outputs import Output, OutputChecker
 from warpproof.machine import Access, BufferInfo, Setup, SymbolicMachine, Trace
@@ -71,6 +82,7 @@ class Proof:
         self.arena = Arena(block[0] * block[1] * block[2])
         self.symbolic: SymbolicLaunch = launch.symbolic(self.arena)
         self.outcome = Outcome()
+        self._checker: OutputChecker | None = None
         self.blocks = self._blocks()
         self.facts = Facts(self.arena, (*self.symbolic.facts, *self._block_facts()))
         self.buffers = {n: self._buffer(n) for n in self.symbolic.buffers}
@@ -156,18 +168,39 @@ class Proof:
         self._check_block()
         machine = self._machine()
         began = time.monotonic()
+        stage = "executing the kernel"
         try:
-            trace = machine.run()
+            with time_limit(self.deadline):
+                trace = machine.run()
+                out.figures.update(steps=trace.steps, terms=len(self.arena.reals), execute_s=time.monotonic() - began)
+                out.executed = frozenset(trace.executed)
+                for stage, question in self._questions(machine, trace, outputs):
+                    self._ask(stage, question)
         except Unsupported as stuck:
-            place = machine.where() if self.kernel.code else ""
-            text = "the kernel can be executed for all sizes at once"
-            claim = Claim("conditions", text, Status.OPEN, place=place, reason=_reason(stuck), hint=str(stuck))
-            out.claims.append(claim)
-            return out
-        out.figures.update(steps=trace.steps, terms=len(self.arena.reals), execute_s=time.monotonic() - began)
-        out.executed = frozenset(trace.executed)
-        self._questions(machine, trace, outputs)
+            out.claims.append(Claim("conditions", f"{stage} symbolically is possible", Status.OPEN,
+                                    place=self._reached(machine),
+                                    reason=_reason(stuck), hint=str(stuck)))
+        except OutOfTime:
+            spent = f"{time.monotonic() - began:.0f} s went by"
+            at = f" (at work: {self._checker.doing})" if self._checker is not None and self._checker.doing else ""
+            out.claims.append(Claim("conditions", f"{stage} symbolically ends in time", Status.OPEN,
+                                    place=self._reached(machine), reason=Reason.TIMEOUT, hint=spent + at))
         return out
+
+    def _reached(self, machine: SymbolicMachine) -> str:
+        """The instruction at which the execution stopped; nothing when it came to its end."""
+        return machine.where() if self.kernel.code and not self.outcome.executed else ""
+
+    def _ask(self, stage: str, question: Callable[[], list[Claim]]) -> None:
+        """One stage; nothing is added to a stage that has run out of time."""
+        began = time.monotonic()
+        check_time()
+        if self._checker is not None:
+            self._checker.doing = ""
+        claims = question()
+        check_time()
+        self.outcome.claims += claims
+        self.outcome.figures[stage] = time.monotonic() - began
 
     def ordering(self) -> list[Claim]:
         """The claims on races and barriers alone; what stops the run raises `Unsupported`."""
@@ -187,29 +220,28 @@ class Proof:
         return race_claims(self.arena, self.facts, trace, self.buffers, self._block_dims(), self._splitter(checker),
                            machine.where)
 
-    def _questions(self, machine: SymbolicMachine, trace: Trace, outputs: Mapping[str, ReferenceArray]) -> None:
-        out, where = self.outcome, machine.where
-        checker = OutputChecker(self.arena, self.facts, machine.dom, self._block_dims(), where)
+    def _questions(
+        self, machine: SymbolicMachine, trace: Trace, outputs: Mapping[str, ReferenceArray],
+    ) -> list[tuple[str, Callable[[], list[Claim]]]]:
+        """The questions about a trace, named by what answering them does."""
+        where = machine.where
+        numeric = all(p.is_constant() for p in self.symbolic.sizes.values())
+        checker = OutputChecker(self.arena, self.facts, machine.dom, self._block_dims(), where, numeric=numeric)
+        self._checker = checker
         layouts = {
             n: (tuple(b.shape), None if b.contiguous else tuple(b.strides)) for n, b in self.symbolic.buffers.items()
         }
-        stages: dict[str, Any] = {
-            "equivalence_s": lambda: self._outputs(checker, trace, outputs),
-            "conditions_s": lambda: condition_claims(
-                self.arena, self.facts, trace, self._conditions(checker, trace), where),
-            "definedness_s": lambda: definedness_claims(
-                self.arena, trace, self._conditions(checker, trace), checker.compared),
-            "memory_s": lambda: memory_claims(self.arena, self.facts, trace, self.buffers, layouts, where),
-            "races_s": lambda: self._races(checker, machine, trace),
-            "barriers_s": lambda: barrier_claims(self.arena, self.facts, trace, where),
-        }
-        for name, stage in stages.items():
-            began = time.monotonic()
-            if began > self.deadline:
-                out.claims.append(Claim("conditions", "the proof ends in time", Status.OPEN, reason=Reason.TIMEOUT))
-                return
-            out.claims += stage()
-            out.figures[name] = time.monotonic() - began
+        return [
+            ("comparing the outputs", lambda: self._outputs(checker, trace, outputs)),
+            ("checking the operations", lambda: condition_claims(
+                self.arena, self.facts, trace, self._conditions(checker, trace), where)),
+            ("checking the reference's divisions and roots", lambda: definedness_claims(
+                self.arena, trace, self._conditions(checker, trace), checker.compared)),
+            ("checking memory accesses",
+             lambda: memory_claims(self.arena, self.facts, trace, self.buffers, layouts, where)),
+            ("ordering accesses", lambda: self._races(checker, machine, trace)),
+            ("checking barriers", lambda: barrier_claims(self.arena, self.facts, trace, where)),
+        ]
 
     def _splitter(self, checker: OutputChecker) -> Any:
         def split(a: Access) -> tuple[tuple[int, ...], tuple[Poly, ...]]:

@@ -10,14 +10,15 @@ from typing import Any
 from warpproof.core import InputError
 from warpproof.frontends.intake import Request, split_kernel
 from warpproof.frontends.triton import TritonLaunch
-from warpproof.reference import Launch, load_contract, load_launch, load_spec
+from warpproof.reference import Launch, load_contract, load_launch, load_spec, with_check_sizes
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
     """What is to be proved: a contract file, or a spec, a kernel and a launch file; and how.
 
-    `kernel` beside a contract replaces the one the contract names. Paths are as the user wrote them.
+    `kernel` beside a contract replaces the one the contract names. Paths are as the user wrote them. `check_sizes`
+    are added to the contract's: `n=128,rows=4`, or `samples` for its sample sizes.
     """
 
     contract: str | None = None
@@ -30,6 +31,7 @@ class Job:
     timeout_s: float = 100.0
     seed: int = 0
     sample: int = 0
+    check_sizes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +46,27 @@ class Question:
 def read_job(job: Job) -> Question:
     """Execute the contract or spec file and read the launch; InputError for what is wrong with them."""
     launch, reference, path, name = _parts(job)
+    launch = with_check_sizes(launch, [r for text in job.check_sizes for r in _rows(launch, text)], "--check-sizes")
     options = (*launch.options.options, *job.options)
     request = Request(str(path), name, job.arch or launch.sm, options, _specialisation(launch))
     return Question(launch, reference, request)
+
+
+def _rows(launch: Launch, text: str) -> list[dict[str, int]]:
+    """The sizes that one `--check-sizes` names."""
+    if text == "samples":
+        return [launch.example(i) for i in range(launch.examples)]
+    row: dict[str, int] = {}
+    for part in text.split(","):
+        name, equals, value = part.partition("=")
+        try:
+            row[name.strip()] = int(value)
+        except ValueError:
+            raise InputError("CLI601", f"--check-sizes {text[:80]!r}: {part[:40]!r} is not name=integer",
+                             hint="for example --check-sizes n=128,rows=4, or --check-sizes samples") from None
+        if not equals:
+            raise InputError("CLI601", f"--check-sizes {text[:80]!r}: {part[:40]!r} is not name=integer")
+    return [row]
 
 
 def _specialisation(launch: Launch) -> TritonLaunch:

@@ -32,6 +32,23 @@ class PropertyResult:
 
 
 @dataclass(frozen=True, slots=True)
+class Fallback:
+    """Sizes for which a kernel was judged because no proof for all sizes was found, and why there was none.
+
+    `shown` lists the properties that hold for these sizes only. Each entry of `sizes` gives some or all sizes.
+    """
+
+    sizes: tuple[Mapping[str, int], ...]
+    reason: str
+    shown: tuple[str, ...]
+
+    @property
+    def why(self) -> str:
+        """The reason in words."""
+        return f"not for all sizes: {self.reason}"
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """Everything found out about one kernel. A property that nothing asked for is None.
 
@@ -49,6 +66,7 @@ class Report:
     peak_mb: float = 0.0
     sizes: str = ""
     advice: tuple[Advice, ...] = ()
+    fallback: Fallback | None = None
 
     def __post_init__(self) -> None:
         unknown = set(self.properties) - set(PROPERTIES)

@@ -7,6 +7,7 @@ the properties it rests on. A broken claim is not a refutation: only a replayed 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from warpproof.core import Claim, Reason, Status, Verdict
@@ -34,6 +35,30 @@ def judge(
         else:
             out[name] = _decide(name, own, conditions, out, scope)
     return {**{name: out[name] for name in REQUIRED}, "numerics": None}
+
+
+def restrict(
+    general: Mapping[str, PropertyResult | None], cases: Sequence[Mapping[str, PropertyResult | None]], scope: str,
+) -> dict[str, PropertyResult | None]:
+    """Verdicts for all sizes, completed by verdicts for the sizes of every case, which get the narrower scope.
+
+    What is open in one case stays INCONCLUSIVE.
+    """
+    out: dict[str, PropertyResult | None] = dict(general)
+    for name in REQUIRED:
+        found = general[name]
+        results = [case[name] for case in cases]
+        if found is None or found.verdict is not Verdict.INCONCLUSIVE or not results:
+            continue
+        shown = [r for r in results if r is not None and r.verdict is Verdict.PROVED]
+        if len(shown) == len(results):
+            out[name] = PropertyResult(Verdict.PROVED, None, f"not for all sizes: {found.detail}", scope,
+                                       tuple(e for r in shown for e in r.evidence))
+        else:
+            open_ = next(r for r in results if r not in shown)
+            why = open_.detail if open_ is not None else ""
+            out[name] = replace(found, detail=f"{found.detail}\n{scope}: {why}")
+    return out
 
 
 def _decide(

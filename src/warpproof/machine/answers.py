@@ -120,7 +120,8 @@ class Answers:
                 case "%ntid":
                     return Int(32, const(self.machine.setup.block[k]))
                 case "%ctaid":
-                    return Int(32, self.arena.symbol("block", f"block.{axis}", 0, None))
+                    block = self.arena.symbol("block", f"block.{axis}", 0, None)
+                    return Int(32, const(0) if self.arena.bounds(block) == (0, 0) else block)
                 case "%nctaid":
                     return Int(32, self.machine.setup.grid[k])
         match name:

@@ -43,6 +43,7 @@ class Closer:
         self.swap = TermMap(self.arena, lambda i: None, lambda x: None, lambda p: domain if p is self.held else None)
         self.last = self._trip(proceed) - 1
         self.at_end = self.arena.substitution({self.var.id: self.last})
+        self._name = "a value"  # the register at work, for messages
         self.results: dict[Real, Real] = {}  # what a carried value's update is after the last iteration
         self.prefixes = Prefixes(m, self.var.id)
         self.means = Means(m.dom.scaling, self.prefixes, self.states, self.var.id, domain, self.at_end)
@@ -113,6 +114,7 @@ class Closer:
 
     # ------------------------------------------------------------------ registers
     def _register(self, name: str, value: Any, domain: Pred) -> Any:
+        self._name = name
         if name in self.guess.affine:
             p0, d = self.guess.affine[name]
             if value.poly != p0 + (self.arena.variable(self.var) + 1) * d:
@@ -139,7 +141,7 @@ class Closer:
             return Float(value.kind, value.width, self.at_end.real(node))
         if isinstance(value, Int):
             if self.arena.poly_free(value.poly) & self.states:
-                return Undef(value.width, "a recurrence that did not close")
+                return Undef(value.width, self._open())
             return Int(value.width, self.at_end.poly(self.swap.poly(value.poly)))
         if isinstance(value, Pack):
             return Pack(value.width, tuple(self._final(p) for p in value.parts))
@@ -148,7 +150,7 @@ class Closer:
         if isinstance(value, Choice):
             pred = self._final(value.pred)
             if pred is None:
-                return Undef(value.width, "a recurrence that did not close")
+                return Undef(value.width, self._open())
             return self.machine.dom.merge(pred, self._final(value.first), self._final(value.second))
         return value
 
@@ -157,7 +159,10 @@ class Closer:
         return m.where() if m.frames else m.where(m.graph.blocks[self.header].start)
 
     def _poison(self) -> Real:
-        return self.arena.poison(f"a recurrence that did not close, loop at {self._place()}")
+        return self.arena.poison(self._open())
+
+    def _open(self) -> str:
+        return f"the recurrence of {self._name}, which did not close, in the loop at {self._place()}"
 
     def _gauge(self, domain: Pred) -> None:
         """Find the running maxima, whose closed forms the gauge rule needs."""

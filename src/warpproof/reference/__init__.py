@@ -38,6 +38,7 @@ from warpproof.reference.manifest import (
     dtype_range,
     load_launch,
     row_major,
+    with_check_sizes,
 )
 from warpproof.reference.replay import evaluate
 from warpproof.reference.symbolic import ElementFact, FloatFact, SymbolicBuffer, SymbolicLaunch, symbolic_launch
@@ -50,5 +51,5 @@ __all__ = [
     "SymbolicBuffer", "SymbolicLaunch", "bf16", "bool_", "cdiv", "contract", "depends_on_inputs", "describe",
     "dtype_range", "evaluate", "f16", "f32", "f64", "i16", "i32", "i64", "i8", "load_contract", "load_launch",
     "load_spec", "parse_expression", "row_major", "source_of", "symbolic_launch", "trace", "u16", "u32", "u64", "u8",
-    "uniform_contents",
+    "uniform_contents", "with_check_sizes",
 ]

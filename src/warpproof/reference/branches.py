@@ -15,6 +15,7 @@ from warpproof.core import Unsupported
 from warpproof.reference.arrays import BOOL, FLOAT, Array, Tracer
 from warpproof.reference.containers import unchanged
 from warpproof.reference.elements import Index
+from warpproof.reference.standin import StandIn
 from warpproof.terms import Pred
 
 _MISSING: Final = object()
@@ -24,7 +25,7 @@ _COMPARE: Final[dict[str, Callable[[Any, Any], Any]]] = {
 }
 
 
-class Unusable:
+class Unusable(StandIn):
     """The value of a variable that has none after a loop or a branch; any use is an error."""
 
     def __init__(self, name: str, where: str, why: str) -> None:

@@ -215,11 +215,13 @@ class Contract:
 def contract(
     kernel: str, grid: Any, block: Any, dynamic_shared: Any = 0, sm: str = "sm_80", where: Sequence[Any] = (),
     launch: Mapping[str, Any] | None = None, numerics: Mapping[str, Any] | None = None,
+    check_sizes: Sequence[Mapping[Any, int]] = (),
 ) -> Callable[[Reference], Contract]:
     """Make a contract of the decorated NumPy reference, whose parameters are the kernel's, in kernel order.
 
     `kernel` is `file` or `file::name`, relative to the contract's file. `grid` and `block` are one to three integers or
-    size expressions; `where` lists further preconditions, as size comparisons or as strings. InputError REF22x.
+    size expressions; `where` lists further preconditions, as size comparisons or as strings. `check_sizes` are sizes,
+    by `Size` or by name, to prove the kernel for where no proof for all sizes is found. InputError REF22x.
     """
     def build(f: Reference) -> Contract:
         code = getattr(f, "__code__", None)
@@ -230,6 +232,7 @@ def contract(
             return _build(f, kernel, Path(code.co_filename), {
                 "grid": _listed(grid), "block": _listed(block), "dynamic_shared": _text(dynamic_shared), "sm": sm,
                 "preconditions": [_text(w) for w in where],
+                "check_sizes": [{_text(k): v for k, v in row.items()} for row in check_sizes],
                 **({"launch": dict(launch)} if launch else {}), **({"numerics": dict(numerics)} if numerics else {}),
             }, [e for e in [*_many(grid), *_many(block), dynamic_shared, *where] if isinstance(e, SizeExpression)])
         except InputError as e:

@@ -11,11 +11,12 @@ from warpproof.reference.containers import unchanged
 from warpproof.reference.creation import range_length
 from warpproof.reference.elements import Element, Index
 from warpproof.reference.reductions import fold_over
+from warpproof.reference.standin import StandIn
 from warpproof.reference.wording import describe
 from warpproof.terms import Poly, Pred, Real, const
 
 
-class SymbolicSequence:
+class SymbolicSequence(StandIn):
     """`count` items, item r given by `at(r)`. Only a `for` statement or a comprehension can run over it."""
 
     def __init__(self, t: Tracer, count: Poly, at: Callable[[Poly], Any]) -> None:
@@ -25,8 +26,6 @@ class SymbolicSequence:
         raise Unsupported("a range over a symbolic size", "only a for statement or a comprehension can run over it",
                           hint="write a for loop, or use an array operation")
 
-    def __len__(self) -> int:
-        raise Unsupported("len of a symbolic range", "its length is symbolic")
 
 
 def symbolic_range(t: Tracer, start: Poly, stop: Poly, step: Poly) -> SymbolicSequence:
@@ -65,7 +64,7 @@ def zipped(t: Tracer, *xs: Any, **kwargs: Any) -> Any:
     return SymbolicSequence(t, parts[0].count, lambda r: tuple(f.at(r) for f in parts))
 
 
-class Items:
+class Items(StandIn):
     """What a comprehension over a symbolic sequence yields: one template in the index symbol `atom`, and its filter."""
 
     def __init__(self, t: Tracer, count: Poly, atom: int, template: Array, kept: Pred) -> None:
@@ -128,9 +127,6 @@ class Items:
     def __iter__(self) -> Iterator[Any]:
         raise Unsupported("a comprehension over a symbolic range", "its length is symbolic",
                           hint="make it an array with np.array or np.stack")
-
-    def __len__(self) -> int:
-        raise Unsupported("len of a symbolic list", "its length is symbolic")
 
     def __getitem__(self, key: Any) -> Any:
         return self.stacked()[key]

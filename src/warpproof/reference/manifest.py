@@ -8,8 +8,8 @@ be documentation.
 from __future__ import annotations
 
 import keyword
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
@@ -33,6 +33,7 @@ IGNORED: Final = frozenset({
 })
 _FIELDS: Final = frozenset({
     "kernel", "sm", "params", "sizes", "preconditions", "grid", "block", "dynamic_shared", "launch", "numerics",
+    "check_sizes",
 })
 _PARAM_FIELDS: Final = frozenset({"name", "kind", "dtype", "shape", "range", "init", "scratch", "strides"})
 _LAUNCH_FIELDS: Final = frozenset({"constexprs", "num_warps", "num_stages", "num_ctas", "divisible_by_16", "options"})
@@ -95,7 +96,8 @@ class ConcreteShape:
 class Launch:
     """A checked launch manifest. `sizes` gives sample values of the size symbols, entry i for example i.
 
-    `kernel` is empty when the file is to hold one kernel only.
+    `kernel` is empty when the file is to hold one kernel only. `check_sizes` are values of some or all sizes for which
+    the kernel is to be proved if no proof for all sizes is found; `fixed` are those that this launch is for.
     """
 
     kernel: str
@@ -108,6 +110,17 @@ class Launch:
     sm: str = "sm_80"
     options: LaunchOptions = field(default_factory=LaunchOptions)
     numerics: Mapping[str, Any] | None = None
+    check_sizes: tuple[Mapping[str, int], ...] = ()
+    fixed: Mapping[str, int] = field(default_factory=dict)
+
+    def at(self, values: Mapping[str, int]) -> Launch:
+        """The launch with some sizes fixed; InputError REF210 if no admitted size has these values."""
+        rows = [self.example(i) | dict(values) for i in range(self.examples)]
+        rows = [r for i, r in enumerate(rows) if r not in rows[:i]] or [dict(values)] * (set(self.sizes) <= set(values))
+        fixed = tuple(parse_expression(f"{name} == {v}", "check_sizes") for name, v in values.items())
+        sizes = {name: tuple(r[name] for r in rows) for name in self.sizes}
+        return replace(self, preconditions=(*self.preconditions, *fixed), sizes=MappingProxyType(sizes), check_sizes=(),
+                       fixed=MappingProxyType(dict(values)))
 
     def param(self, name: str) -> Param:
         """The parameter of this name; KeyError when there is none."""
@@ -256,7 +269,26 @@ def load_launch(source: Path | str | Mapping[str, Any]) -> Launch:
         sm=top.text("sm", "sm_80"), options=options, numerics=top.mapping("numerics"),
     )
     _check_names(launch, where)
-    return launch
+    return with_check_sizes(launch, top.sequence("check_sizes"), where)
+
+
+def with_check_sizes(launch: Launch, rows: Sequence[Any], where: str) -> Launch:
+    """The launch with these check sizes added; InputError REF206/REF210 for ones that it cannot have."""
+    out = list(launch.check_sizes)
+    for row in rows:
+        if not isinstance(row, Mapping) or not row:
+            raise InputError("REF201", f"{where}: check_sizes must be a list of objects such as {{\"n\": 128}}")
+        for name, v in row.items():
+            if name not in launch.integers:
+                raise InputError("REF206", f"{where}: check_sizes names {str(name)[:80]!r}, which is no size")
+            if isinstance(v, bool) or not isinstance(v, int) or v.bit_length() > 64:
+                raise InputError("REF210", f"{where}: check_sizes gives {name!r} the value {str(v)[:40]!r}, not an int")
+        if set(launch.sizes) <= set(row) and not launch.check_preconditions(row):
+            text = ", ".join(f"{n} = {v}" for n, v in row.items())
+            raise InputError("REF210", f"{where}: check_sizes: {text} does not meet the preconditions")
+        if dict(row) not in out:
+            out.append(MappingProxyType(dict(row)))
+    return replace(launch, check_sizes=tuple(out))
 
 
 def _param(f: Fields) -> Param:

@@ -17,6 +17,7 @@ import numpy as np
 
 from warpproof.core import Span, Unsupported
 from warpproof.reference.arrays import Array
+from warpproof.reference.standin import StandIn
 
 _ATTRIBUTES: Final = frozenset({"LOAD_ATTR", "LOAD_METHOD"})
 _REFUSED: Final[Mapping[str, str]] = {
@@ -136,8 +137,14 @@ def _settled(value: Array) -> bool:
     return True
 
 
+def _no_stand_in(what: str, value: Any) -> None:
+    if isinstance(value, StandIn):
+        raise Unsupported(what, "of a value whose length is a symbol")
+
+
 def is_instance(value: Any, kinds: Any) -> bool:
     """isinstance, for the types whose answer is the same for the values that a symbolic one stands for."""
+    _no_stand_in("isinstance", value)
     if isinstance(value, Array):
         for k in kinds if isinstance(kinds, tuple) else (kinds,):
             if not isinstance(k, Kind | NumPyKind):
@@ -156,11 +163,13 @@ def _like(value: Array) -> Any:
 
 def has_attribute(value: Any, name: str) -> bool:
     """hasattr, by the kind of value that a symbolic one stands for."""
+    _no_stand_in("hasattr", value)
     return hasattr(_like(value) if isinstance(value, Array) else value, _plain_name(name))
 
 
 def get_attribute(value: Any, name: str, *default: Any) -> Any:
     """getattr, by the kind of value that a symbolic one stands for."""
+    _no_stand_in("getattr", value)
     if isinstance(value, Array) and not has_attribute(value, name):
         if default:
             return default[0]
@@ -176,6 +185,7 @@ def _plain_name(name: str) -> str:
 
 def type_of(value: Any, *more: Any) -> Any:
     """type, for values that are not symbolic."""
+    _no_stand_in("type()", value)
     if isinstance(value, Array):
         raise Unsupported("type()", "the type of a symbolic value", hint="use isinstance")
     return type(value, *more)

@@ -76,9 +76,7 @@ class _Replacing(TermMap):
         if x.op != "fold":
             return super()._map_real(x)
         op, atom, domain, body = self.arena.open(x)
-        made_domain, made = self.pred(domain), self.real(body)
-        self.arena.ranges[atom] = (None, None)  # the domain says it
-        return self.arena.fold(op, atom, made_domain, made)
+        return self.arena.fold(op, atom, self.pred(domain), self.real(body))
 
 
 @dataclass(frozen=True, slots=True)

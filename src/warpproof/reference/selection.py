@@ -8,12 +8,13 @@ from typing import Any, Final
 from warpproof.core import Unsupported
 from warpproof.reference.arrays import BINARY, BOOL, COMPARISONS, Array, Tracer
 from warpproof.reference.elements import Index
+from warpproof.reference.standin import StandIn
 from warpproof.terms import Pred
 
 _SUMS: Final = frozenset({"sum", "count_nonzero"})
 
 
-class Selection:
+class Selection(StandIn):
     """The elements of a full array where a mask holds, in row-major order."""
 
     __array_ufunc__ = None

@@ -163,7 +163,8 @@ class _Builder:
         for name, (lo, hi) in ranges.items():
             if lo is not None and hi is not None and lo > hi:
                 raise InputError("REF209", f"no value of {name!r} satisfies its preconditions: {lo} <= {name} <= {hi}")
-            self.values[name] = self.arena.symbol("size", name, lo, hi)
+            fixed = lo is not None and lo == hi
+            self.values[name] = const(lo or 0) if fixed else self.arena.symbol("size", name, lo, hi)
         self._eliminate(ranges)
         for p in self.launch.params:
             if p.kind == "scalar" and not p.is_integer:
@@ -183,7 +184,9 @@ class _Builder:
             if name.text not in ranges or by.buffers or not by.names <= set(ranges):
                 continue
             symbol, value = self.values[name.text], self._poly(by)
-            if not isinstance(symbol, Poly) or symbol.key != self.arena.symbol("size", name.text, None, None).key:
+            if not isinstance(symbol, Poly) or symbol.is_constant():
+                continue
+            if symbol.key != self.arena.symbol("size", name.text, None, None).key:
                 continue  # defined by another precondition
             (atom,) = symbol.atoms()
             if self._mentions(value, atom):
@@ -318,6 +321,8 @@ class _Builder:
                               limits, p.init_zero, p.scratch)
 
     def _restrict(self, v: Poly, lo: Poly, hi: Poly) -> None:
+        if v.is_constant():
+            return
         (atom,) = v.atoms()
         top = self.arena.bounds(hi)[1]
         self.arena.restrict(atom, self.arena.bounds(lo)[0], None if top is None else top - 1)
@@ -337,10 +342,11 @@ class _Builder:
     def _block(self) -> tuple[int, int, int]:
         out = []
         for e in self.launch.block:
-            if e.names:
+            extent = self._poly(e).as_int()
+            if extent is None:
                 raise Unsupported(f"block {e.text!r}", "the block size depends on a size symbol",
-                                  hint="give the block as integers; prove one block size at a time")
-            out.append(integer(e, {}))
+                                  hint="give the block as integers, or the size a value in check_sizes")
+            out.append(extent)
         if min(out) < 1:
             raise InputError("REF211", f"block {out} must be at least 1 in each dimension")
         return out[0], out[1], out[2]

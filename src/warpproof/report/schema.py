@@ -9,7 +9,7 @@ from enum import Enum
 from typing import Any, Final
 
 from warpproof.core import PROPERTIES, Advice, Assumption, Reason, Verdict, WarpproofError
-from warpproof.judge import Evidence, PropertyResult, Report
+from warpproof.judge import Evidence, Fallback, PropertyResult, Report
 
 SCHEMA: Final = 1
 MAX_CLAIMS: Final = 500
@@ -28,6 +28,7 @@ def to_dict(report: Report) -> dict[str, Any]:
         "counterexample": None if report.counterexample is None else jsonable(report.counterexample),
         "certificate": report.certificate,
         "advice": [_advice(a) for a in report.advice],
+        "fallback": _fallback(report.fallback),
         "time_s": round(report.time_s, 3),
         "peak_mb": round(report.peak_mb, 1),
     }
@@ -36,6 +37,12 @@ def to_dict(report: Report) -> dict[str, Any]:
 def _advice(a: Advice) -> dict[str, Any]:
     return {"kind": a.kind, "text": a.text, "instruction": a.instruction, "ptx_line": a.ptx_line, "file": a.file,
             "line": a.line}
+
+
+def _fallback(f: Fallback | None) -> dict[str, Any] | None:
+    if f is None:
+        return None
+    return {"sizes": [dict(row) for row in f.sizes], "reason": f.reason, "shown": list(f.shown)}
 
 
 def to_json(value: Mapping[str, Any]) -> str:
@@ -76,9 +83,17 @@ def from_dict(data: Mapping[str, Any]) -> Report:
             assumptions=tuple(Assumption(a["name"], a["text"], a["source"]) for a in data["assumptions"]),
             counterexample=data["counterexample"], certificate=data["certificate"],
             time_s=float(data["time_s"]), peak_mb=float(data["peak_mb"]), sizes=str(data["sizes"]),
-            advice=tuple(Advice(**a) for a in data.get("advice", ())))
+            advice=tuple(Advice(**a) for a in data.get("advice", ())),
+            fallback=_restored(data.get("fallback")))
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"not a report: {error!r}") from None
+
+
+def _restored(data: Mapping[str, Any] | None) -> Fallback | None:
+    if data is None:
+        return None
+    return Fallback(tuple({str(k): int(v) for k, v in row.items()} for row in data["sizes"]), str(data["reason"]),
+                    tuple(map(str, data["shown"])))
 
 
 def _result(data: Mapping[str, Any] | None) -> PropertyResult | None:

@@ -27,8 +27,13 @@ def report_lines(report: Report) -> list[Line]:
     """The whole report, one entry per line."""
     lines: list[Line] = [((report.kernel, "bold"), ("  ", ""), (report.verdict.value, _STYLE[report.verdict]))]
     if report.sizes:
-        lines.append(((f"  {report.sizes}", "dim"),))
+        narrow = report.fallback is not None and report.fallback.shown
+        lines.append(((f"  {report.sizes}", "bold yellow" if narrow else "dim"),))
+        if report.fallback is not None and narrow:
+            lines += [((f"  {part}", ""),) for part in report.fallback.why.splitlines()]
     lines += _properties(report)
+    if _may_fall_back(report):
+        lines.append((("  for fixed sizes, try --check-sizes samples, or --check-sizes with values", "dim"),))
     if report.assumptions:
         lines.append((("  assuming", ""),))
         for a in report.assumptions:
@@ -47,18 +52,26 @@ def report_lines(report: Report) -> list[Line]:
     return lines
 
 
+def _may_fall_back(report: Report) -> bool:
+    """True for a report on all sizes in which something stayed open that fixed sizes may settle."""
+    reasons = {r.reason for r in report.properties.values() if r is not None}
+    settled = {Reason.UNPROVED, Reason.UNSUPPORTED, Reason.LOOP, Reason.TIMEOUT} & reasons
+    return bool(settled) and report.fallback is None and report.sizes.startswith("for all ") and (
+        report.verdict is Verdict.INCONCLUSIVE)
+
+
 def _properties(report: Report) -> list[Line]:
     """The properties in order; what several say of themselves is printed once, behind the last of them."""
     lines: list[Line] = []
     for k, name in enumerate(PROPERTIES):
         result = report.properties.get(name)
         following = report.properties.get(PROPERTIES[k + 1]) if k + 1 < len(PROPERTIES) else None
-        own = _property_lines(name, result, report.sizes)
+        own = _property_lines(name, result, report.sizes, report.fallback.why if report.fallback else "")
         lines += own[:1] if result is not None and following == result else own
     return lines
 
 
-def _property_lines(name: str, result: PropertyResult | None, sizes: str) -> list[Line]:
+def _property_lines(name: str, result: PropertyResult | None, sizes: str, said: str = "") -> list[Line]:
     head = f"  {name:<12} "
     if result is None:
         return [((head, ""), ("not asked for", "dim"))]
@@ -72,7 +85,7 @@ def _property_lines(name: str, result: PropertyResult | None, sizes: str) -> lis
     lines: list[Line] = [tuple(pieces)]
     if result.scope and result.scope != sizes:
         lines.append(((" " * 15 + result.scope, "dim"),))
-    if result.detail:
+    if result.detail and result.detail != said:
         lines += [((" " * 15 + part, ""),) for part in result.detail.splitlines()]
     if result.reason in _SETTLE:
         lines.append(((" " * 15 + _SETTLE[result.reason], "dim"),))

@@ -12,7 +12,7 @@ from typing import Any, Final
 import islpy as isl
 
 from warpproof.algebra import Formula
-from warpproof.core import Unsupported
+from warpproof.core import Unsupported, check_time
 from warpproof.solve.linearise import FIRST_OUTPUT
 from warpproof.terms import Arena, Monomial, Poly
 
@@ -128,6 +128,7 @@ class Session:
 
     def guard(self, call: Callable[..., Any], *args: Any) -> Any:
         """The result of an isl call; raises `OutOfBudget` or `Unsupported`."""
+        check_time()
         if time.process_time() > self._deadline:
             raise OutOfBudget
         try:
