@@ -74,7 +74,7 @@ class Evaluator:
             case "ne":
                 return self.poly(p.data, env) != 0
             case "and":
-                return all(self.pred(q, env) for q in p.args)
+                return self._all(p, env)
             case "or":
                 return any(self.pred(q, env) for q in p.args)
             case "not":
@@ -84,6 +84,19 @@ class Evaluator:
                 return {"lt": a < b, "le": a <= b, "eq": a == b, "ne": a != b}[p.data]
             case _:
                 raise AssertionError(p.op)
+
+    def _all(self, p: Pred, env: Mapping[int, int]) -> bool:
+        """A conjunction; a part may read out of bounds where another one is false."""
+        outside = None
+        for q in p.args:
+            try:
+                if not self.pred(q, env):
+                    return False
+            except AssertionError as e:
+                outside = e
+        if outside is not None:
+            raise outside
+        return True
 
     def real(self, x: Real, env: Mapping[int, int]) -> float:
         key = (x.id, tuple(env.get(a) for a in sorted(x.free)))
