@@ -37,6 +37,11 @@ def running_maximum(x: Any, y: Any, rows: Any, n: Any) -> dict[str, Any]:
     return {"y": np.where(before[None], x[:, None, :], -np.inf).max(axis=2)}
 
 
+def running_mean(x: Any, y: Any, rows: Any, n: Any) -> dict[str, Any]:
+    """The mean of the elements so far along each row."""
+    return {"y": np.cumsum(x, axis=1) / (np.arange(n).astype(np.float64) + 1)[None, :]}
+
+
 def statistics(x: Any, mean: Any, variance: Any, rows: Any, n: Any) -> dict[str, Any]:
     """Mean and variance of each row."""
     return {"mean": x.mean(axis=1), "variance": x.var(axis=1)}
@@ -129,6 +134,20 @@ extern "C" __global__ void k(const float* __restrict__ x, float* __restrict__ y,
         launch([array("x", "in", "rows", "n"), array("y", "out", "rows", "n"), count("rows"), count("n")],
                {"rows": [2, 3], "n": [5, 70]}, "(rows+127)//128", 128),
         running_maximum,
+    ),
+    "running-mean": Subject(
+        """
+extern "C" __global__ void k(const float* __restrict__ x, float* __restrict__ y, int rows, int n) {
+    int r = blockIdx.x * blockDim.x + threadIdx.x;
+    if (r >= rows) return;
+    float m = 0.f;
+    #pragma unroll 1
+    for (int i = 0; i < n; ++i) { m += (x[(size_t)r * n + i] - m) / (i + 1); y[(size_t)r * n + i] = m; }
+}""",
+        ("(i + 1)", "(i + 2)"),
+        launch([array("x", "in", "rows", "n"), array("y", "out", "rows", "n"), count("rows"), count("n")],
+               {"rows": [2, 3], "n": [5, 70]}, "(rows+127)//128", 128),
+        running_mean,
     ),
     "welford": Subject(
         """

@@ -86,7 +86,7 @@ class LoopSolver:
         return out
 
     def _tests(self, header: int) -> tuple[list[tuple[int, int]], int]:
-        """The exit tests in the order in which an iteration meets them, each with the block inside; the block behind."""
+        """The exit tests as an iteration meets them, each with the block inside; the block behind the loop."""
         m = self.machine
         graph, loop = m.graph, m.graph.loops[header]
         outside = {o for _, o in loop.exits}

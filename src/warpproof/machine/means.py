@@ -43,18 +43,19 @@ class Means:
         self.states, self.var, self.domain, self.at_end = states, var, domain, at_end
         self.means: list[Mean] = []
 
-    def close(self, new: Real, state: Real, entry: Real) -> Real | None:
-        """The value after the loop of the register with update `new`, or None; its start value is recorded."""
+    def close(self, new: Real, state: Real, entry: Real, update: Real) -> Real | None:
+        """The value after the loop of the register with update `new`, or None; its start value is recorded. `update` is
+        the same as the iteration computes it, before the start values of counters were put in."""
         if entry.ext or new.ext:
             return None
         try:
             form = self._cancelled(self.normal.form(new))
-            return self._mean(form, state, entry) or self._centred(form, state, entry)
+            return self._mean(form, state, entry, update) or self._centred(form, state, entry)
         except Unsupported:
             return None
 
     # ------------------------------------------------------------------ means
-    def _mean(self, form: Form, state: Real, entry: Real) -> Real | None:
+    def _mean(self, form: Form, state: Real, entry: Real, update: Real) -> Real | None:
         for divisor in self._divisors(form):
             step = self._step(divisor)
             if step is None:
@@ -71,6 +72,7 @@ class Means:
             after = a.add(start, a.mul(scale, a.fold("add", self.var, self.domain, g)))
             self.means.append(Mean(state, entry, form, divisor, step, 1 / content, before, after))
             self._put(state, entry, a.div(before, self._weight(divisor)))
+            self.prefixes.updates[update] = a.div(a.add(before, a.mul(scale, g)), divisor)
             return a.div(after, self.at_end.real(divisor))
         return None
 

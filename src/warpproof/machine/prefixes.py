@@ -27,6 +27,7 @@ class Prefixes:
     def __init__(self, machine: SymbolicMachine, var: int) -> None:
         self.machine, self.arena, self.var = machine, machine.arena, var
         self.starts: dict[int, Real] = {}
+        self.updates: dict[Real, Real] = {}  # what an iteration leaves, in closed form, by the term it computes
         self._map: TermMap | None = None
 
     def fold(self, op: str, entry: Real, body: Real) -> Real:
@@ -57,6 +58,8 @@ class Prefixes:
         return self.map().real(x) if x.free & self.starts.keys() else x
 
     def _leaf(self, x: Real) -> Real | None:
+        if x in self.updates:
+            return self.updates[x]
         if x.op != "state" or x.data[0] not in self.starts:
             return None
         return self.arena.permute(self.starts[x.data[0]], np.frombuffer(x.data[1], np.int64), lazy=True)

@@ -186,7 +186,7 @@ class Closer:
             if node is None and new.free & self.states:
                 node = self.gauge.close(new, state.node, v0.node, self.var.id, domain)
             if node is None and new.free & self.states:
-                node = self.means.close(self._told(new, state.node), state.node, v0.node)
+                node = self.means.close(self._told(new, state.node), state.node, v0.node, new)
             if node is None and new.free & self.prefixes.starts.keys():
                 node = self._fold(self.prefixes.real(new), state.node, v0.node, domain)
             if node is None:
