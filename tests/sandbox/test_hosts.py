@@ -8,8 +8,6 @@ import platform
 import shutil
 import subprocess
 import sys
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,28 +16,6 @@ import pytest
 from warpproof.sandbox import Kernel
 
 NOBODY = 65534
-PTX = """\
-.version 8.0
-.target sm_80
-.address_size 64
-.visible .entry k(.param .u64 p)
-{
-    .reg .b64 %rd<3>;
-    .reg .b32 %r<2>;
-    ld.param.u64 %rd1, [p];
-    cvta.to.global.u64 %rd2, %rd1;
-    mov.b32 %r1, 0f40000000;
-    st.global.b32 [%rd2], %r1;
-    ret;
-}
-"""
-CONTRACT = """\
-from warpproof import Out, contract, f32
-import numpy as np
-@contract(kernel="k.ptx", grid=(1,), block=1)
-def k(y: Out[f32, 1]):
-    return {"y": np.full((1,), 2.0)}
-"""
 # As a container's filter answers: EPERM for unshare, ENOSYS for what its engine does not know.
 FILTERED = """
 import json, os, sys
@@ -51,15 +27,6 @@ confinement._filter(encode(assemble(text)))
 os.execv(sys.executable, [sys.executable, "-m", "warpproof", *sys.argv[2:]])
 """
 NAMESPACES, LANDLOCK = [["denied", 272]], [["unknown", n] for n in (444, 445, 446)]
-
-
-@pytest.fixture
-def contract() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory() as folder:
-        os.chmod(folder, 0o755)
-        (Path(folder) / "k.ptx").write_text(PTX, "utf-8")
-        (Path(folder) / "c.py").write_text(CONTRACT, "utf-8")
-        yield Path(folder) / "c.py"
 
 
 def interpreter(uid: int) -> tuple[list[str], dict[str, str]]:

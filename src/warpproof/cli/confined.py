@@ -72,19 +72,19 @@ def ready(box: Box, work: str, sandbox: Sandbox) -> Stopped | Mapping[str, Any] 
         case Stopped() | {"error": dict(), "rendered": str()} | {"stopped": {"reason": str(), "detail": str()}}:
             return message
         case {"missing": str(layer), "why": str(why)}:
-            return unconfined(layer, why)
+            return unconfined(layer, why, sandbox.mode)
         case {"confined": dict(), "pid": int()}:
             try:
                 confirm(work, sandbox, message)
             except Unconfined as error:
-                return unconfined(error.layer, error.why)
+                return unconfined(error.layer, error.why, sandbox.mode)
             return None
     return Stopped(Reason.CRASH, "the worker answered before it was asked", box.noise())
 
 
-def unconfined(layer: str, why: str) -> Stopped:
+def unconfined(layer: str, why: str, mode: str) -> Stopped:
     """A layer is missing: nothing ran."""
-    hint = "; --sandbox=auto or --sandbox=filter need less, --no-sandbox nothing"
+    hint = "; --sandbox=auto needs less" if mode == "strict" else "; --no-sandbox would go on without any"
     return Stopped(Reason.SANDBOX, f"not run, since the layer {layer!r} is missing: {why}{hint}")
 
 

@@ -82,7 +82,7 @@ class _Run:
             case {"error": dict(), "rendered": str()} | {"stopped": {"reason": str(), "detail": str()}}:
                 return message
             case {"missing": str(layer), "why": str(why)} if not self._sent:
-                return unconfined(layer, why)
+                return unconfined(layer, why, self._sandbox.mode)
             case {"kernel": dict(request)} if not self._sent and self._kernel is None:
                 return self._start(request)
             case {"confined": dict(), "pid": int()} if not self._sent and self._kernel is not None:
@@ -108,7 +108,7 @@ class _Run:
         try:
             confirm("judge", self._sandbox, message)
         except Unconfined as error:
-            return unconfined(error.layer, error.why)
+            return unconfined(error.layer, error.why, self._sandbox.mode)
         self._on_stage(self._kernel.stage)
         self._box.stage = self._kernel.stage
         given = self._kernel.ptx(self._sandbox)
@@ -156,6 +156,7 @@ class _Kernel:
         if self._box is None:
             return {**self._given_on(self._text, self._request.kernel, ""), "file": self._file}
         made = finish(self._box, self._kind, self._given, sandbox)
+        self._box.close()
         if isinstance(made, Stopped):
             return Stopped(made.reason, f"{made.detail}, while {self.stage}", "")
         match made:

@@ -103,15 +103,22 @@ def _ask(_: Mapping[str, Any], __: Channel) -> Do:
     assert package is not None
     assert package.origin is not None
     answer = runpy.run_path(str(Path(package.origin).with_name("worker.py")))["answer"]
-    answer(z3, {"text": _WARM_SMT, "milliseconds": 5000, "rlimit": 0})
+    _warm(z3)
     return lambda question: answer(z3, question)
+
+
+def _warm(z3: Any) -> None:
+    """Without a time limit, which would start a thread."""
+    solver = z3.Solver()
+    solver.from_string(_WARM_SMT)
+    solver.check()
 
 
 def _solve(_: Mapping[str, Any], __: Channel) -> Do:
     """One SMT-LIB script as people write it."""
     import z3
 
-    z3.Solver().from_string(_WARM_SMT)
+    _warm(z3)
 
     def work(given: Mapping[str, Any]) -> str:
         solver = z3.Solver()
