@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any, Final, Protocol
 
-from warpproof.algebra import Sign, Signs
+from warpproof.algebra import Sign, Signs, evaluate
 from warpproof.core import Claim, InputError, Ledger, Reason, Status, Unsupported, element_width
 from warpproof.domains import Float, Int, ScalarType, Value
 from warpproof.equivalence.outputs import Output, OutputChecker
@@ -24,7 +24,7 @@ from warpproof.safety import (
     memory_claims,
     race_claims,
 )
-from warpproof.solve import Facts
+from warpproof.solve import Facts, tighten
 from warpproof.terms import Arena, Poly, Pred, Real, const
 
 _SHARED_LIMIT: Final = 227 * 1024
@@ -71,9 +71,19 @@ class Proof:
         self.arena = Arena(block[0] * block[1] * block[2])
         self.symbolic: SymbolicLaunch = launch.symbolic(self.arena)
         self.outcome = Outcome()
+        tighten(self.arena, self.symbolic.facts)
         self.blocks = self._blocks()
         self.facts = Facts(self.arena, (*self.symbolic.facts, *self._block_facts()))
+        self._raise_sizes()
         self.buffers = {n: self._buffer(n) for n in self.symbolic.buffers}
+
+    def _raise_sizes(self) -> None:
+        """Let the ranges say which sizes are at least 1."""
+        for atom in [a for a in self.arena.atoms if a.kind == "size"]:
+            one = self.arena.le(1 - self.arena.variable(atom))
+            if one.op == "le" and self.facts.implied(self.arena.true, one):
+                self.arena.restrict(atom.id, 1, None)
+        tighten(self.arena, self.symbolic.facts)
 
     # ------------------------------------------------------------------ launch
     def _blocks(self) -> tuple[Poly, ...]:
@@ -208,14 +218,27 @@ class Proof:
             if began > self.deadline:
                 out.claims.append(Claim("conditions", "the proof ends in time", Status.OPEN, reason=Reason.TIMEOUT))
                 return
-            out.claims += stage()
+            out.claims += [self._in_launch_sizes(c) for c in stage()]
             out.figures[name] = time.monotonic() - began
 
+    def _in_launch_sizes(self, claim: Claim) -> Claim:
+        """The claim with the case it suggests told in the sizes of the launch."""
+        case = claim.data.get("case")
+        if case is None:
+            return claim
+        told: dict[str, int] = case["sizes"]
+        values = {a.id: told[a.name] for a in self.arena.atoms if a.kind == "size" and a.name in told}
+        sizes = dict(told)
+        for name, p in self.symbolic.sizes.items():
+            if all(a in values for a in p.atoms()):
+                sizes[name] = evaluate(self.arena, p, values, 0)
+        return replace(claim, data={**claim.data, "case": {**case, "sizes": sizes}})
+
     def _splitter(self, checker: OutputChecker) -> Any:
-        def split(a: Access) -> tuple[tuple[int, ...], tuple[Poly, ...]]:
+        def split(a: Access) -> tuple[tuple[Poly, ...], tuple[Poly, ...]]:
             b = self.symbolic.buffers[a.buffer]
             place = checker.locate(a, b.shape, None if b.contiguous else b.strides).at
-            return place.counts, place.index
+            return place.extents(tuple(b.shape)), place.index
 
         return split
 
