@@ -1,5 +1,6 @@
 """Decision procedures on terms: normal forms over the reals, signs, and integer positivity with certificates."""
 
+from warpproof.algebra.cancellation import cancel, readd
 from warpproof.algebra.cases import Cases, here
 from warpproof.algebra.constraints import (
     DERIVED,
@@ -14,6 +15,7 @@ from warpproof.algebra.constraints import (
     lane_classes,
     monotone_trip,
     negation,
+    nested_quotients,
     pred_polys,
     split_lanes,
     support,
@@ -22,6 +24,7 @@ from warpproof.algebra.evaluation import Undefined, evaluate, satisfies
 from warpproof.algebra.forms import Form, Forms, add
 from warpproof.algebra.lane_fields import FIRST_FIELD, LaneFields, affine_parts, distinct_lanes, lane_fields, vectors
 from warpproof.algebra.normal import Normaliser
+from warpproof.algebra.points import Points
 from warpproof.algebra.positivity import Certificate, check, contradicts, prove_le
 from warpproof.algebra.quotients import cancelled
 from warpproof.algebra.scaling import Scaling
@@ -31,8 +34,9 @@ from warpproof.algebra.variables import Change, choose_changes
 
 __all__ = [
     "DERIVED", "FALSE", "FIRST_FIELD", "TRUE", "Cases", "Certificate", "Change", "Form", "Forms", "Formula",
-    "LaneFields", "Normaliser", "Scaling", "Sign", "Signs", "Undefined", "add", "affine_parts", "at_most",
-    "cancelled", "check", "choose_changes", "conjunction", "contradicts", "definition", "disjunction",
+    "LaneFields", "Normaliser", "Points", "Scaling", "Sign", "Signs", "Undefined", "add", "affine_parts", "at_most",
+    "cancel", "cancelled", "check", "choose_changes", "conjunction", "contradicts", "definition", "disjunction",
     "distinct_lanes", "evaluate", "formula", "here", "lane_classes", "lane_fields", "monotone_trip", "negation",
-    "pred_polys", "prove_le", "satisfies", "split_lanes", "support", "transcript", "vectors",
+    "nested_quotients", "pred_polys", "prove_le", "readd", "satisfies", "split_lanes", "support", "transcript",
+    "vectors",
 ]

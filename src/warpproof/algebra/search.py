@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
+from functools import lru_cache
 from itertools import islice
 from math import prod
 from typing import Any, Final
@@ -325,13 +325,17 @@ def _labelled(found: dict[Any, Any]) -> list[tuple[Label, Any]]:
     return sorted(found.items())
 
 
+@lru_cache(maxsize=1 << 16)
 def _quotient(t: Monomial, u: Monomial) -> Monomial:
     """t / u, or the empty monomial when u does not divide t properly."""
     if len(u) >= len(t):
         return ()
-    rest = Counter(t)
-    rest.subtract(u)
-    return () if any(k < 0 for k in rest.values()) else tuple(sorted(rest.elements()))
+    rest = list(t)
+    for a in u:
+        if a not in rest:
+            return ()
+        rest.remove(a)
+    return tuple(rest)
 
 
 def _evaluate(p: Poly, model: dict[Monomial, Any]) -> Any:

@@ -96,11 +96,16 @@ def choose_changes(
     while size >= _WORTH_A_LOOK and len(out) < _MAX_CHANGES:
         best: tuple[int, Poly, int, int] | None = None
         curved = {a for p in current for m in p.terms if len(m) > 1 for a in m}
+        tried: set[Poly] = set()
         for f in known:
             for old in _pivots(f, curved, usable):
                 for shift in (1, 0):
                     trial = _change(f + shift, old, -(1 << 30))
-                    after = _size([trial.apply(p) for p in current])
+                    if (key := trial.value() - Poly({(old,): 1})) in tried:
+                        continue
+                    tried.add(key)
+                    mine = [p for p in current if old in p.atoms()]
+                    after = size - _size(mine) + _size([trial.apply(p) for p in mine])
                     if best is None or after < best[0]:
                         best = (after, f + shift, old, after)
         if best is None or best[0] > 0.75 * size:

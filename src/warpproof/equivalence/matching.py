@@ -8,7 +8,7 @@ kernel family: buffers, ranks and the number of bound variables are arbitrary.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final
 
@@ -18,7 +18,19 @@ from warpproof.algebra import Form, Normaliser
 from warpproof.core import Unsupported
 from warpproof.equivalence.lanewise import AtLane, Progression, drawn, own, progressions, steps, together
 from warpproof.equivalence.pieces import Part, Splitter, crosses_lanes
-from warpproof.solve import Answer, Facts, Piece, Problem, Region, covers, exactly_once, within
+from warpproof.solve import (
+    Answer,
+    Facts,
+    Piece,
+    Problem,
+    Region,
+    box_of,
+    covers,
+    exactly_once,
+    flattened,
+    quotients,
+    within,
+)
 from warpproof.terms import Arena, IntVector, Poly, Pred, Real, TermMap, const, divide_monomial
 
 _FEW_LANES: Final = 4
@@ -204,7 +216,7 @@ class Matcher:
                 self.why = "a summand of the kernel is not a summand of the reference"
                 return False
             pieces.append(Piece((part.guard,), part.loops, (), solved, part.weight))
-        return self._tiles(opened, pieces, local)
+        return self._tiles(*self._without_shared(opened, pieces, local), local)
 
     def _where_it_counts(self, p: Part) -> Part:
         """The part with lanes that do not contribute replaced by one that does, so that only these are compared."""
@@ -249,6 +261,7 @@ class Matcher:
                 rest = a.combine(op, rest, a.sel(part.guard, part.leaf, a.identity(op)))
         if not pieces:
             return None
+        opened, pieces = self._without_shared(opened, pieces, path)
         if self._alike(pieces, opened):
             shared = a.conj(p for p in a.conjuncts(path) if p.uniform)
             if any(self._tiles(opened, self._at_first(pieces), p) for p in dict.fromkeys((a.true, shared))):
@@ -375,8 +388,13 @@ class Matcher:
     # ------------------------------------------------------------------ sets
     def _tiles(self, opened: Opened, pieces: list[Piece], path: Pred) -> bool:
         a = self.arena
-        problem = Problem(a, (*self.facts.launch, *(p for p in a.conjuncts(path) if p.uniform)),
-                          Region(opened.variables, a.conjuncts(opened.domain)))
+        domain = a.conjuncts(opened.domain)
+        facts = (*self.facts.launch, *(p for p in a.conjuncts(path) if p.uniform))
+        problem = Problem(a, facts, Region(opened.variables, domain))
+        extents = box_of(self.facts, opened.variables, domain)
+        flat = flattened(self.facts, pieces, extents, path) if extents is not None else None
+        if flat is not None:
+            pieces, problem = flat[0], Problem(a, facts, flat[1])
         if opened.op in ("add", "mul"):
             answer = exactly_once(problem, pieces)
         else:
@@ -384,6 +402,30 @@ class Matcher:
             if answer.holds:
                 answer = within(problem, pieces)
         return self._note(opened, answer)
+
+    def _without_shared(
+        self, opened: Opened, pieces: list[Piece], path: Pred
+    ) -> tuple[Opened, list[Piece]]:
+        """The domain's and the pieces' conditions, without those on quotients that every piece meets with its index.
+
+        Pieces that tile a set still do so when elements are taken out of the set and the points that give them out of
+        the pieces.
+        """
+        a = self.arena
+        domain, out = list(a.conjuncts(opened.domain)), list(pieces)
+        for p in a.conjuncts(opened.domain):
+            if not set(opened.variables) & p.free or not quotients(a, (), (p,)):
+                continue
+            said = [
+                a.substitution(dict(zip(opened.variables, q.index, strict=True))).pred(p) for q in out
+            ]
+            parts = [[g for h in q.guards for g in a.conjuncts(h)] for q in out]
+            if all(s in mine or self.facts.implied(a.conj((path, *mine)), s) for s, mine in zip(said, parts)):
+                domain.remove(p)
+                out = [
+                    replace(q, guards=tuple(g for g in mine if g is not s)) for q, s, mine in zip(out, said, parts)
+                ]
+        return replace(opened, domain=a.conj(domain)), out
 
     def _note(self, opened: Opened, answer: Answer) -> bool:
         if answer.holds:

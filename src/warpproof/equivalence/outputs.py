@@ -19,7 +19,19 @@ from warpproof.equivalence.matching import Matcher
 from warpproof.equivalence.rewriting import Rewriter
 from warpproof.equivalence.single_lanes import SingleLanes
 from warpproof.machine import Access, Upcoming
-from warpproof.solve import Box, Coordinates, Facts, Piece, Problem, coordinates, covers, product
+from warpproof.solve import (
+    Answer,
+    Box,
+    Coordinates,
+    Facts,
+    Piece,
+    Problem,
+    coordinates,
+    covers,
+    flattened,
+    product,
+    regrouped,
+)
 from warpproof.terms import Arena, Poly, Pred, Real, const
 
 _SPLITS: Final = 4
@@ -233,13 +245,21 @@ class OutputChecker:
                   p.at.index if p.at.counts == counts else (p.access.index,))
             for p in located
         ]
-        answer = covers(Problem(self.arena, self.facts.launch, Box(tuple(extents))), pieces)
+        answer = self._covers(pieces, tuple(extents))
         if answer.holds:
             return Claim("equivalence", text, Status.SHOWN, "integer-sets", data=dict(answer.evidence))
         status = Status.BROKEN if answer.holds is False else Status.OPEN
         why = str(answer.evidence.get("why", "coverage is undecided"))
         hint = f"missing: {answer.witness}" if answer.witness else why
         return Claim("equivalence", text, status, hint=hint, data=dict(answer.evidence))
+
+    def _covers(self, pieces: list[Piece], extents: tuple[Poly, ...]) -> Answer:
+        """Whether the pieces touch every element, counted by coordinates or digits where they have such."""
+        pieces, launch = regrouped(self.facts, pieces)
+        flat = flattened(self.facts, pieces, extents, self.arena.true)
+        if flat is not None:
+            return covers(Problem(self.arena, launch, flat[1]), flat[0])
+        return covers(Problem(self.arena, launch, Box(extents)), pieces)
 
 
 def _poison(x: Real) -> str:

@@ -35,7 +35,7 @@ from warpproof.safety import (
     memory_claims,
     race_claims,
 )
-from warpproof.solve import Facts
+from warpproof.solve import Facts, tighten
 from warpproof.terms import Arena, Poly, Pred, Real, const
 
 _SHARED_LIMIT: Final = 227 * 1024
@@ -83,9 +83,19 @@ class Proof:
         self.symbolic: SymbolicLaunch = launch.symbolic(self.arena)
         self.outcome = Outcome()
         self._checker: OutputChecker | None = None
+        tighten(self.arena, self.symbolic.facts)
         self.blocks = self._blocks()
         self.facts = Facts(self.arena, (*self.symbolic.facts, *self._block_facts()))
+        self._raise_sizes()
         self.buffers = {n: self._buffer(n) for n in self.symbolic.buffers}
+
+    def _raise_sizes(self) -> None:
+        """Let the ranges say which sizes are at least 1."""
+        for atom in [a for a in self.arena.atoms if a.kind == "size"]:
+            one = self.arena.le(1 - self.arena.variable(atom))
+            if one.op == "le" and self.facts.implied(self.arena.true, one):
+                self.arena.restrict(atom.id, 1, None)
+        tighten(self.arena, self.symbolic.facts)
 
     # ------------------------------------------------------------------ launch
     def _blocks(self) -> tuple[Poly, ...]:
@@ -244,10 +254,10 @@ class Proof:
         ]
 
     def _splitter(self, checker: OutputChecker) -> Any:
-        def split(a: Access) -> tuple[tuple[int, ...], tuple[Poly, ...]]:
+        def split(a: Access) -> tuple[tuple[Poly, ...], tuple[Poly, ...]]:
             b = self.symbolic.buffers[a.buffer]
             place = checker.locate(a, b.shape, None if b.contiguous else b.strides).at
-            return place.counts, place.index
+            return place.extents(tuple(b.shape)), place.index
 
         return split
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -14,6 +14,7 @@ from warpproof.reference.expressions import Expression
 from warpproof.reference.limits import FLIP, plain_limit
 from warpproof.reference.manifest import Launch, Param, dtype_range
 from warpproof.reference.meaning import SymbolicAlgebra
+from warpproof.reference.multiples import with_multiples
 from warpproof.terms import Access, Arena, Poly, Pred, Range, Real, const
 
 
@@ -81,6 +82,15 @@ class SymbolicBuffer:
             out = out + i * step
         return out
 
+    def mapped(self, put: Callable[[Poly], Poly]) -> SymbolicBuffer:
+        """The buffer with every polynomial rewritten."""
+        ends = None if self.range is None else (
+            None if self.range[0] is None else put(self.range[0]), None if self.range[1] is None else put(self.range[1])
+        )
+        return replace(
+            self, shape=tuple(map(put, self.shape)), strides=tuple(map(put, self.strides)), range=ends,
+        )
+
     def element(self, arena: Arena, index: Sequence[Poly], version: int = 0) -> Real | Poly:
         """The element at a multi-index: a real for float types, an integer polynomial otherwise."""
         return self.element_at(arena, self.linear(index), version)
@@ -129,7 +139,7 @@ def symbolic_launch(launch: Launch, arena: Arena) -> SymbolicLaunch:
     """The launch over size symbols of `arena`; InputError REF2xx, Unsupported for a block that depends on a size."""
     builder = _Builder(launch, arena)
     builder.read_ranges()
-    return builder.finish()
+    return with_multiples(builder.finish())
 
 
 @dataclass(slots=True)

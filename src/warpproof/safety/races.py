@@ -6,12 +6,22 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from warpproof.core import Claim, Status
 from warpproof.machine import Access, BufferInfo, Trace
-from warpproof.solve import Answer, Facts, Piece, Problem, equal_index_same_thread, injective, single_thread
-from warpproof.terms import Arena, Poly
+from warpproof.solve import (
+    Answer,
+    Facts,
+    Piece,
+    Problem,
+    equal_index_same_thread,
+    flattened,
+    injective,
+    regrouped,
+    single_thread,
+)
+from warpproof.terms import Arena, Poly, Pred
 
 Where = Callable[[int], str]
-Split = Callable[[Access], tuple[tuple[int, ...], tuple[Poly, ...]]]
-"""How many dimensions each coordinate of an access counts, and the coordinates."""
+Split = Callable[[Access], tuple[tuple[Poly, ...], tuple[Poly, ...]]]
+"""How many elements each coordinate of an access counts, and the coordinates."""
 
 
 def race_claims(
@@ -37,12 +47,17 @@ def race_claims(
 
 
 def _pieces(
-    arena: Arena, accesses: Sequence[Access], blocks: Sequence[int], split: Split
-) -> list[Piece]:
-    split_up = [split(a) for a in accesses]
-    alike = len({counts for counts, _ in split_up}) == 1
-    parts = [index if alike else (a.index,) for a, (_, index) in zip(accesses, split_up)]
-    return [Piece(arena.conjuncts(a.path), a.loops, tuple(blocks), p) for a, p in zip(accesses, parts)]
+    facts: Facts, accesses: Sequence[Access], blocks: Sequence[int], split: Split
+) -> tuple[list[Piece], tuple[Pred, ...]]:
+    """The accesses as pieces of one index map, counted by tile coordinates and digits where they have such."""
+    arena = facts.arena
+    placed = [split(a) for a in accesses]
+    alike = len({extents for extents, _ in placed}) == 1
+    parts = [index if alike else (a.index,) for a, (_, index) in zip(accesses, placed)]
+    pieces = [Piece(arena.conjuncts(a.path), a.loops, tuple(blocks), p) for a, p in zip(accesses, parts)]
+    pieces, launch = regrouped(facts, pieces)
+    flat = flattened(facts, pieces, placed[0][0], arena.true) if alike else None
+    return pieces if flat is None else flat[0], launch
 
 
 def _buffer(
@@ -50,10 +65,10 @@ def _buffer(
     split: Split, where: Where,
 ) -> list[Claim]:
     """Writes of one buffer against each other, and its reads against its writes."""
-    problem = Problem(arena, facts.launch)
     stores = [a for a in trace.accesses if a.kind == "store" and a.buffer == info.name]
     loads = [a for a in trace.accesses if a.kind in ("load", "reload") and a.buffer == info.name]
-    both = _pieces(arena, [*loads, *stores], blocks, split)
+    both, launch = _pieces(facts, [*loads, *stores], blocks, split)
+    problem = Problem(arena, launch)
     writes = both[len(loads) :]
     claims = [_claim(f"each element of {info.name} is written by one thread", single_thread(problem, writes),
                      where(stores[0].instruction))]
@@ -61,7 +76,7 @@ def _buffer(
         reads = both[: len(loads)]
         text = f"an element of {info.name} is read only by the thread that writes it"
         claims.append(_claim(text, equal_index_same_thread(problem, reads, writes), where(loads[0].instruction)))
-        claims.append(_read_first(facts, info.name, loads, stores, both, where))
+        claims.append(_read_first(facts, problem, info.name, loads, stores, both, where))
     return claims
 
 
@@ -88,7 +103,8 @@ def _claim(text: str, answer: Answer, place: str) -> Claim:
 
 
 def _read_first(
-    facts: Facts, name: str, loads: Sequence[Access], stores: Sequence[Access], both: Sequence[Piece], where: Where
+    facts: Facts, problem: Problem, name: str, loads: Sequence[Access], stores: Sequence[Access],
+    both: Sequence[Piece], where: Where,
 ) -> Claim:
     """A thread reads an element before it writes it: the run takes loads of a written buffer as the entry contents.
 
@@ -106,7 +122,7 @@ def _read_first(
         facts.implied(arena.conj((a.path, s.path)), arena.ne(a.index - s.index), hard=True) for a, s in late
     )
     if apart and all(
-        injective(Problem(arena, facts.launch), group, ("lane", "blocks", "loops")).holds
+        injective(problem, group, ("lane", "blocks", "loops")).holds
         for group in _alone(loads, stores, both)
     ):
         return Claim("races", text, Status.SHOWN, "integer-sets", place)

@@ -5,6 +5,10 @@ from warpproof.solve.entailment import implies
 from warpproof.solve.facts import Facts
 from warpproof.solve.linearise import Box, Region
 from warpproof.solve.pieces import Piece
+from warpproof.solve.quotients import digits, multiple, quotients
+from warpproof.solve.radix import box_of, flattened
+from warpproof.solve.ranges import tighten
+from warpproof.solve.regrouping import regrouped
 from warpproof.solve.relations import Answer, Problem
 from warpproof.solve.sets import (
     covers,
@@ -21,6 +25,7 @@ from warpproof.solve.smtlib import Sample, entails, refute_le, sample, script
 
 __all__ = [
     "Answer", "Box", "Coordinates", "Facts", "Piece", "Problem", "Region", "Sample", "SmtAnswer", "SmtWorker",
-    "answer_with", "ask", "coordinates", "covers", "disjoint", "entails", "equal_index_same_thread", "exactly_once",
-    "implies", "injective", "nonempty", "product", "refute_le", "sample", "script", "single_thread", "within",
+    "answer_with", "ask", "box_of", "coordinates", "covers", "digits", "disjoint", "entails",
+    "equal_index_same_thread", "exactly_once", "flattened", "implies", "injective", "multiple", "nonempty", "product",
+    "quotients", "refute_le", "regrouped", "sample", "script", "single_thread", "tighten", "within",
 ]

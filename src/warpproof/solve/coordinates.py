@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 from typing import Final
 
 from warpproof.solve.facts import Facts
+from warpproof.solve.quotients import digits
 from warpproof.terms import Arena, Poly, Pred, const, divide_monomial
 
 _DIVISION_STEPS: Final = 8
@@ -25,6 +27,11 @@ class Coordinates:
         """True when every dimension has its own coordinate."""
         return all(k == 1 for k in self.counts)
 
+    def extents(self, shape: tuple[Poly, ...]) -> tuple[Poly, ...]:
+        """The number of elements that each coordinate counts, in an array of this shape."""
+        ends = [0, *accumulate(self.counts)]
+        return tuple(product(shape[a:b]) for a, b in pairwise(ends))
+
 
 def coordinates(
     facts: Facts, path: Pred, index: Poly, shape: tuple[Poly, ...], strides: tuple[Poly, ...] | None = None, *,
@@ -35,13 +42,43 @@ def coordinates(
     Dimensions whose own coordinates were not shown to be in range count as one, unless `strides` may leave gaps between
     them. `bounded` says that the offset itself is in bounds, so that the first coordinate is.
     """
-    arena = facts.arena
+    plain = _placed(facts, path, _divided(facts.arena, index, shape, strides), shape, strides, bounded)
+    if (plain is not None and plain.whole) or strides is not None:
+        return plain
+    found = _placed(facts, path, _in_digits(facts.arena, index, shape), shape, None, bounded)
+    return plain if found is None or (plain and len(plain.index) >= len(found.index)) else found
+
+
+def _divided(
+    arena: Arena, index: Poly, shape: tuple[Poly, ...], strides: tuple[Poly, ...] | None
+) -> list[Poly] | None:
+    """The index taken apart by the strides, the first first; only right where the parts are in range."""
     rest, each = index, []
     for step in strides or tuple(product(shape[d + 1 :]) for d in range(len(shape))):
         whole, rest = divide(arena, rest, step)
         each.append(whole)
-    if rest.terms:
+    return None if rest.terms else each
+
+
+def _in_digits(arena: Arena, index: Poly, shape: tuple[Poly, ...]) -> list[Poly]:
+    """The index taken apart from its last coordinate on, which may be a remainder that its terms do not show."""
+    rest, out = index, []
+    for extent in reversed(shape[1:]):
+        parts = [(*divide(arena, rest - r, extent), r) for r in digits(arena, rest, extent)]
+        whole, j = next(((w, r) for w, zero, r in parts if not zero.terms), divide(arena, rest, extent))
+        out.append(j)
+        rest = whole
+    return [rest, *reversed(out)]
+
+
+def _placed(
+    facts: Facts, path: Pred, each: list[Poly] | None, shape: tuple[Poly, ...], strides: tuple[Poly, ...] | None,
+    bounded: bool,
+) -> Coordinates | None:
+    """The coordinates that are in range, neighbours put together until they are."""
+    if each is None:
         return None
+    arena = facts.arena
     out, counts = list[Poly](), list[int]()
     carried, extent, count = const(0), const(1), 0
     for d in reversed(range(len(shape))):

@@ -76,17 +76,22 @@ class Linear:
 
 
 def lifted_atoms(arena: Arena, polys: Sequence[Poly], dims: frozenset[int]) -> frozenset[int]:
-    """Derived atoms of parameters alone that occur in products (grid sizes such as ⌈n/256⌉): they stay parameters."""
-    out: set[int] = set()
-    for p in polys:
-        for m in p.terms:
-            for a in m if len(m) > 1 else ():
-                if a < 0:
-                    continue
-                atom = arena.atoms[a]
-                if atom.kind in DERIVED and atom.uniform and not set(support(arena, (arena.variable(atom),))) & dims:
-                    out.add(a)
-    return frozenset(out)
+    """Derived atoms of parameters alone that occur in products (grid sizes such as ⌈n/256⌉): they stay parameters.
+
+    So do quotients by unknowns, which their definition multiplies.
+    """
+    products = {a for p in polys for m in p.terms if len(m) > 1 for a in m if a >= 0}
+    products |= {a for p in polys for a in p.atoms() if a >= 0 and _by_unknown(arena, a)}
+    return frozenset(
+        a for a in products
+        if (atom := arena.atoms[a]).kind in DERIVED and atom.uniform
+        and not set(support(arena, (arena.variable(atom),))) & dims
+    )
+
+
+def _by_unknown(arena: Arena, a: int) -> bool:
+    atom = arena.atoms[a]
+    return atom.kind == "div" and atom.args[1].as_int() is None
 
 
 def is_mixed(m: Monomial, dims: frozenset[int]) -> bool:

@@ -13,7 +13,7 @@ from typing import Any, Final
 from warpproof.algebra import DERIVED, pred_polys, support
 from warpproof.core import Unsupported
 from warpproof.solve.families import merge
-from warpproof.solve.linearise import Box, Linear, Linearizer, lifted_atoms
+from warpproof.solve.linearise import Box, Linear, Linearizer, Region, lifted_atoms
 from warpproof.solve.pieces import Body, Piece, bodies
 from warpproof.solve.presburger import Memo, OutOfBudget, readable
 from warpproof.solve.relations import Answer, Coordinates, Problem, Relations, combine
@@ -110,6 +110,9 @@ def _linear(
     every = [q for p in pieces for q in (*p.index, *_polys(arena, p.guards))] + _polys(arena, problem.facts)
     if isinstance(problem.target, Box):
         every += problem.target.extents
+    elif isinstance(problem.target, Region):
+        every += _polys(arena, problem.target.preds)
+        dims |= set(problem.target.index)
     lifted = lifted_atoms(arena, every, dims)
     if isinstance(problem.target, Box):
         lifted |= {a for e in problem.target.extents for a in e.atoms() if arena.atoms[a].kind in DERIVED}

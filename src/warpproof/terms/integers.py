@@ -71,6 +71,11 @@ class IntegerArena:
             hi if b is None else b if hi is None else min(b, hi),
         )
 
+    def refresh(self, ident: int) -> None:
+        """Narrow the range of a derived atom to what its arguments' ranges now say."""
+        lo, hi = self._derived_range(self.atoms[ident])
+        self.restrict(ident, lo, hi)
+
     def derived(
         self, kind: str, args: tuple[Poly, ...], pred: Pred | None = None, tag: int = 0, name: str = ""
     ) -> Poly:
@@ -196,9 +201,9 @@ class IntegerArena:
         halves = self._or_operands(rest)
         if halves is not None and k & (k - 1) == 0:
             return whole + self.bit_or(*(self.floor_div(p, const(k)) for p in halves))
-        lo, hi = self.bounds(rest)
-        if lo is not None and hi is not None and lo // k == hi // k:
-            return whole + const(lo // k)
+        for lo, hi in (self.bounds(rest), self._bounds_by_digits(rest)):
+            if lo is not None and hi is not None and lo // k == hi // k:
+                return whole + const(lo // k)
         g = math.gcd(rest.content(), k)
         if g > 1:
             rest, k = rest.symbolic().exact_div(g) + const(rest.constant // g), k // g
@@ -206,6 +211,35 @@ class IntegerArena:
                 return whole + rest
             return whole + self.floor_div(rest, const(k))
         return whole + (self._div_nested(rest, const(k)) or self._div_magic(rest, k) or self._quotient(rest, const(k)))
+
+    def _bounds_by_digits(self, p: Poly) -> Range:
+        """Bounds in which k·⌊x/b⌋ − k·c·⌊x/(b·c)⌋, which is k times a digit of x, lies in [0, k·(c − 1)]."""
+        rest, high = dict(p.terms), 0
+        for m in p.terms:
+            k = rest.get(m)
+            for n in [n for n in rest if n != m] if isinstance(k, int) and k > 0 else ():
+                size = self._digit(m, n)
+                if size is not None and isinstance(k, int) and isinstance(rest[n], int) and rest[n] == -size * k:
+                    high += k * (size - 1)
+                    del rest[m], rest[n]
+                    break
+        if len(rest) == len(p.terms):
+            return None, None
+        lo, hi = self.bounds(Poly(rest))
+        return lo, None if hi is None else high + hi
+
+    def _digit(self, m: tuple[int, ...], n: tuple[int, ...]) -> int | None:
+        """c when the second monomial is ⌊x/(b·c)⌋ and the first ⌊x/b⌋ for a number x and constants b, c ≥ 1."""
+        if len(m) != 1 or len(n) != 1 or self.atoms[n[0]].kind != "div":
+            return None
+        (x, b), (y, d) = self._over_constant(m[0]), self._over_constant(n[0])
+        return d // b if x == y and d > b and d % b == 0 else None
+
+    def _over_constant(self, a: int) -> tuple[Poly, int]:
+        """(x, b) with the atom equal to ⌊x/b⌋ for a constant b ≥ 1."""
+        atom = self.atoms[a]
+        k = atom.args[1].as_int() if atom.kind == "div" else None
+        return (Poly({(a,): 1}), 1) if k is None else (atom.args[0], k)
 
     def _quotient(self, p: Poly, q: Poly, tag: int = 0) -> Poly:
         return self.derived("div", (p, q), tag=tag)
@@ -272,6 +306,9 @@ class IntegerArena:
     def _div_symbolic(self, p: Poly, q: Poly) -> Poly:
         if p == q:
             return const(1)
+        g = math.gcd(p.content(), q.content(constant=True))
+        if g > 1:  # ⌊(g·x + c)/(g·y)⌋ = ⌊(x + ⌊c/g⌋)/y⌋
+            return self.floor_div(p.symbolic().exact_div(g) + const(p.constant // g), q.exact_div(g))
         if len(q.terms) == 1:
             ((m, c),) = q.terms.items()
             if isinstance(c, int):

@@ -59,11 +59,12 @@ def magnitude(v: Coef) -> int:
 class Poly:
     """An integer per lane, Σ coefficient · monomial. Immutable; zero coefficients are never stored."""
 
-    __slots__ = ("_key", "terms")
+    __slots__ = ("_atoms", "_key", "terms")
 
     def __init__(self, terms: dict[Monomial, Coef]) -> None:
         self.terms = {m: c for m, c in terms.items() if not (isinstance(c, int) and c == 0)}
         self._key: tuple[tuple[Monomial, int | bytes], ...] | None = None
+        self._atoms: frozenset[int] | None = None
 
     @property
     def key(self) -> tuple[tuple[Monomial, int | bytes], ...]:
@@ -146,7 +147,9 @@ class Poly:
 
     def atoms(self) -> frozenset[int]:
         """The atoms that occur directly."""
-        return frozenset(a for m in self.terms for a in m)
+        if self._atoms is None:
+            self._atoms = frozenset(a for m in self.terms for a in m)
+        return self._atoms
 
     def split(self, atom: int) -> tuple[Poly, Poly]:
         """(a, b) with self = a·atom + b, where b has no monomial containing `atom` and a is the exact cofactor."""
