@@ -20,6 +20,7 @@ from warpproof.algebra.constraints import (
 from warpproof.algebra.evaluation import Undefined, evaluate, satisfies
 from warpproof.algebra.forms import Form, Forms
 from warpproof.algebra.lane_fields import FIRST_FIELD, LaneFields, distinct_lanes, lane_fields, vectors
+from warpproof.algebra.limits import limits
 from warpproof.algebra.normal import Normaliser
 from warpproof.algebra.positivity import Certificate, check, contradicts, prove_le
 from warpproof.algebra.scaling import Scaling
@@ -31,6 +32,6 @@ __all__ = [
     "DERIVED", "FALSE", "FIRST_FIELD", "TRUE", "Certificate", "Change", "Form", "Forms", "Formula", "LaneFields",
     "Normaliser", "Scaling", "Sign", "Signs", "Undefined", "at_most", "check", "choose_changes", "conjunction",
     "contradicts", "definition", "disjunction", "distinct_lanes", "evaluate", "formula", "lane_classes", "lane_fields",
-    "monotone_trip", "negation", "pred_polys", "prove_le", "satisfies", "split_lanes", "support", "transcript",
-    "vectors",
+    "limits", "monotone_trip", "negation", "pred_polys", "prove_le", "satisfies", "split_lanes", "support",
+    "transcript", "vectors",
 ]

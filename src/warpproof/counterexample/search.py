@@ -157,6 +157,7 @@ class Search:
         yield base
         yield self._mapped(base, lambda x: -1.0 - np.abs(x))
         yield self._mapped(base, lambda x: np.round(4 * x))
+        yield self._negative(base)
         for c in _constants(self.kernel):
             yield self._mapped(base, lambda x, c=c: _first(x, c))
             yield self._mapped(base, lambda x, c=c: np.full_like(x, c))
@@ -169,6 +170,18 @@ class Search:
             old = base.values[p.name]
             floating = p.is_buffer and not p.is_integer and not p.init_zero and p.dtype in VERDICT
             values[p.name] = as_stored(change(as_numbers(old, p.dtype)), p.dtype) if floating else old
+        call = Call(self.launch, base.sizes, values)
+        judged = {n: (v if v.ndim else v.item()) for n, v in ((n, call.real(n)) for n in values)}
+        return call if self.launch.check_preconditions(base.sizes, judged) else base
+
+    def _negative(self, base: Call) -> Call:
+        """Some of the signed integers that no range bounds made negative."""
+        values = dict(base.values)
+        for p in self.launch.buffers:
+            if p.name in values and p.range is None and p.dtype[0] == "i" and p.is_integer and not p.init_zero:
+                flat = values[p.name].copy().reshape(-1)
+                flat[::2] = ~flat[::2]
+                values[p.name] = flat.reshape(values[p.name].shape)
         call = Call(self.launch, base.sizes, values)
         judged = {n: (v if v.ndim else v.item()) for n, v in ((n, call.real(n)) for n in values)}
         return call if self.launch.check_preconditions(base.sizes, judged) else base

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from warpproof.algebra import Normaliser
 from warpproof.core import Claim, Reason, Status, Unsupported
-from warpproof.domains import Reals, ScalarType
+from warpproof.domains import Int, Reals, ScalarType
 from warpproof.equivalence.matching import Matcher
 from warpproof.equivalence.rewriting import Rewriter
 from warpproof.machine import Access
@@ -23,12 +23,17 @@ Expected = Callable[[tuple[Poly, ...]], Real]
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """A compared output: its buffer, shape, element type and reference value by coordinates."""
+    """A compared output: its buffer, shape, element type and reference value by coordinates.
+
+    `symbols` makes fresh coordinates inside the shape, `initial` is what the buffer holds at entry.
+    """
 
     name: str
     shape: tuple[Poly, ...]
     type: ScalarType
     expected: Expected
+    symbols: Callable[[], tuple[Poly, ...]]
+    initial: Expected
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +90,16 @@ class OutputChecker:
         if mine.poisoned:
             hint = f"the stored value depends on {_poison(mine)}"
         return Claim("equivalence", text, Status.OPEN, place=where, hint=hint)
+
+    def value_of(self, access: Access, output: Output) -> Real:
+        """What a store or update writes, as a number."""
+        match access.value:
+            case None:
+                raise Unsupported("store", "a store without a value")
+            case Int(_, p) if not output.type.floating:
+                return self.arena.of_int(p)
+            case value:
+                return self.dom.real(value, output.type)
 
     def _distributed(self, mine: Real, theirs: Real, path: Pred) -> bool:
         """Second try: sums of the reference distributed over their summands, then matched again."""

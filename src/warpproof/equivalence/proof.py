@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any, Final, Protocol
@@ -11,10 +11,11 @@ from typing import Any, Final, Protocol
 from warpproof.algebra import Sign, Signs
 from warpproof.core import Claim, InputError, Ledger, Reason, Status, Unsupported, element_width
 from warpproof.domains import Float, Int, ScalarType, Value
+from warpproof.equivalence.contributions import Contributions
 from warpproof.equivalence.outputs import Output, OutputChecker
 from warpproof.machine import Access, BufferInfo, Setup, SymbolicMachine, Trace
 from warpproof.ptx import Kernel
-from warpproof.reference import Launch, SymbolicLaunch
+from warpproof.reference import Launch, SymbolicBuffer, SymbolicLaunch
 from warpproof.safety import (
     Infinities,
     RealConditions,
@@ -37,6 +38,10 @@ class ReferenceArray(Protocol):
 
     def at(self, indices: tuple[Poly, ...]) -> Real:
         """Its element at coordinates."""
+        ...
+
+    def index_symbols(self) -> tuple[Poly, ...]:
+        """Fresh coordinates inside its shape."""
         ...
 
 
@@ -223,9 +228,39 @@ class Proof:
             if not buffer.contiguous:
                 raise Unsupported("output", f"{name} has strides that leave gaps")
             stores = [a for a in trace.accesses if a.kind == "store" and a.buffer == name]
-            output = Output(name, tuple(buffer.shape), element_type(buffer.dtype), array.at)
-            claims += checker.check(output, stores)
+            updates = [a for a in trace.accesses if a.kind == "atomic" and a.buffer == name]
+            output = Output(name, tuple(buffer.shape), element_type(buffer.dtype), array.at, array.index_symbols,
+                            self._initial(buffer))
+            if updates:
+                claims += self._updated(checker, output, stores, updates)
+            else:
+                claims += checker.check(output, stores)
         return claims
+
+    def _updated(
+        self, checker: OutputChecker, output: Output, stores: list[Access], updates: list[Access]
+    ) -> list[Claim]:
+        """Claims on an output that threads update atomically."""
+        if stores:
+            return [Claim("equivalence", f"{output.name} is either stored or updated atomically", Status.OPEN,
+                          place=checker.where(stores[0].instruction), reason=Reason.UNSUPPORTED,
+                          hint="elements of one output are stored and updated atomically by one kernel")]
+        if output.type.floating:
+            self.outcome.ledger.use(
+                "atomic-order", "the order of atomic additions differs from run to run, and so does their rounding",
+                "over the reals every order gives one sum (PTX ISA 9.7.13.5: each update is one step)",
+                checker.where(updates[0].instruction))
+        return Contributions(checker).check(output, updates)
+
+    def _initial(self, buffer: SymbolicBuffer) -> Callable[[tuple[Poly, ...]], Real]:
+        """What a buffer holds at entry, by coordinates."""
+        def value(index: tuple[Poly, ...]) -> Real:
+            if buffer.init_zero:
+                return self.arena.zero
+            found = buffer.element(self.arena, index)
+            return found if isinstance(found, Real) else self.arena.of_int(found)
+
+        return value
 
     def _conditions(self, checker: OutputChecker, trace: Trace) -> RealConditions:
         signs = {}

@@ -12,6 +12,7 @@ from warpproof.domains import (
     ActiveMask,
     AsyncCopy,
     AsyncGroup,
+    Atomic,
     Barrier,
     Cvta,
     Effect,
@@ -36,7 +37,7 @@ from warpproof.domains import (
     Vote,
     WarpSync,
 )
-from warpproof.machine import symbolic_matrix, symbolic_warp
+from warpproof.machine import symbolic_atomics, symbolic_matrix, symbolic_warp
 from warpproof.machine.alignment import Divisors
 from warpproof.machine.bases import by_base
 from warpproof.machine.exchange import lane_mask
@@ -60,6 +61,7 @@ class Answers:
     def __init__(self, machine: SymbolicMachine) -> None:
         self.machine, self.arena = machine, machine.arena
         self._bases: dict[int, tuple[str, str]] = {}
+        self.sources: dict[int, frozenset[str]] = {}  # by kernel: the registers that it may read
         self.copies = AsyncCopies(machine)
         self.shared = SharedAccess(machine)
         self.divisors = Divisors(machine.arena, machine.setup.facts)
@@ -138,6 +140,8 @@ class Answers:
                 return self._load(effect)
             case Store():
                 return self._store(effect)
+            case Atomic():
+                return symbolic_atomics.update(self.machine, effect)
             case Barrier():
                 return self._barrier(effect)
             case Cvta():
@@ -193,7 +197,7 @@ class Answers:
         p = self.machine.dom.integers.poly(address)
         return Int(address.width, p - generic if effect.to else p + generic)
 
-    def _space(self, effect: Load | Store) -> tuple[str, str, Poly]:
+    def space(self, effect: Load | Store | Atomic) -> tuple[str, str, Poly]:
         space, name, offset = self.locate(effect.address)  # type: ignore[arg-type]
         declared = effect.space.split("::")[0]
         if declared == "generic":
@@ -205,7 +209,7 @@ class Answers:
         return ("call" if space == "call" else declared), name, offset
 
     # ------------------------------------------------------------------ loads
-    def _by_base(self, effect: Load | Store) -> list[tuple[Pred, Value]]:
+    def by_base(self, effect: Load | Store | Atomic) -> list[tuple[Pred, Value]]:
         """The lanes that share a variable, with their addresses, when not all lanes do."""
         m = self.machine
         address: Any = effect.address
@@ -215,7 +219,7 @@ class Answers:
 
     def _load(self, effect: Load) -> Any:
         out: Any = None
-        for lanes, address in self._by_base(effect):
+        for lanes, address in self.by_base(effect):
             with self.machine.path.under(lanes):
                 got = self._load(replace(effect, address=address))
             if out is None:
@@ -226,7 +230,7 @@ class Answers:
                 out = tuple(self.machine.dom.merge(lanes, x, y) for x, y in zip(got, out, strict=True))
         if out is not None:
             return out
-        space, name, offset = self._space(effect)
+        space, name, offset = self.space(effect)
         ty, n = effect.type, effect.count
         size = ty.width // 8
         self._synchronising(effect)
@@ -293,12 +297,12 @@ class Answers:
             return offset
         return Upcoming(m.dom, guard).poly(offset)
 
-    def record(self, kind: str, info: BufferInfo, index: Poly, value: Value | None = None) -> None:
+    def record(self, kind: str, info: BufferInfo, index: Poly, value: Value | None = None, op: str = "") -> None:
         """Put a global access on the trace."""
         m = self.machine
         order = len(m.trace.accesses)
         m.trace.accesses.append(
-            Recorded(kind, info.name, index, m.path.condition(), tuple(m.path.loops), m.current, order, value)
+            Recorded(kind, info.name, index, m.path.condition(), tuple(m.path.loops), m.current, order, value, op)
         )
 
     def _global_load(self, name: str, offset: Poly, ty: ScalarType, count: int) -> list[Value]:
@@ -311,7 +315,7 @@ class Answers:
                 stored = self._forward(info, at)
                 self.record("load" if stored is None else "reload", info, at)
                 if stored is None and not info.initialised:
-                    self._hazard("unwritten", f"{info.name} is read where this thread has not written it")
+                    self.hazard("unwritten", f"{info.name} is read where this thread has not written it")
                 parts.append(self.element(info, at) if stored is None else stored)
             out.append(parts[0] if per == 1 else self.machine.dom.pack(ty.width, parts))
         return out
@@ -358,7 +362,7 @@ class Answers:
 
     # ------------------------------------------------------------------ stores
     def _store(self, effect: Store) -> None:
-        split = self._by_base(effect)
+        split = self.by_base(effect)
         if any(self.locate(address)[0] in ("local", "call") for _, address in split):
             raise Unsupported("generic store", "some lanes store to memory of their own, others elsewhere")
         for lanes, address in split:
@@ -366,7 +370,7 @@ class Answers:
                 self._store(replace(effect, address=address))
         if split:
             return
-        space, name, offset = self._space(effect)
+        space, name, offset = self.space(effect)
         ty = effect.type
         self._synchronising(effect)
         values: list[Any] = list(effect.values)
@@ -391,7 +395,8 @@ class Answers:
             case _:
                 raise Unsupported(f"st.{space}", "no symbolic meaning yet")
 
-    def _hazard(self, kind: str, detail: str) -> None:
+    def hazard(self, kind: str, detail: str) -> None:
+        """Put a possible fault at the current place on the trace."""
         m = self.machine
         m.trace.hazards.append(Hazard(kind, detail, m.current, None, m.path.condition()))
 

@@ -57,6 +57,7 @@ class SymbolicMachine:
         self.trace = Trace()
         self.registers: dict[str, Any] = {}
         self.current = 0
+        self.instruction: Instruction | None = None  # under way, in a called function too
         self.spacing = Spacing(kernel, setup.shared_bytes)
         unit = _shared_unit(kernel)
         self.shared = SharedMemory(self.spacing.inside(unit), unit, self.dom)
@@ -232,6 +233,7 @@ class SymbolicMachine:
         return self.arena.negate(p) if ins.guard.negated else p
 
     def _step(self, ins: Instruction, decoded: Decoded) -> None:
+        self.instruction = ins
         guard = self.guard_of(ins)
         if guard.op == "true":
             self._answer(step(decoded, self.dom, self))

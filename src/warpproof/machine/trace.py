@@ -13,10 +13,10 @@ from warpproof.terms import Arena, Pred, Real, TermMap
 class Access:
     """One global load or store of one element, by every lane for which `path` holds, in every iteration of `loops`.
 
-    `index` counts elements of the buffer; `value` is what a store writes.
+    `index` counts elements of the buffer; `value` is what a store writes, or what an atomic update contributes by `op`.
     """
 
-    kind: str  # "load" | "store" | "reload" (a load answered by an earlier store of the same thread)
+    kind: str  # "load" | "store" | "atomic" | "reload" (a load answered by an earlier store of the same thread)
     buffer: str
     index: Any  # Poly
     path: Pred
@@ -24,6 +24,7 @@ class Access:
     instruction: int
     order: int
     value: Value | None = None
+    op: str = ""  # add min max and or
 
 
 @dataclass(frozen=True, slots=True)

@@ -299,7 +299,13 @@ def _extremum(kind: str) -> Callable[..., Array]:
             return combine(t, [a, b], FLOAT, lambda p, q: els.extremum(kind, els.real(p), els.real(q)), weak=weak)
         if dtype.kind == "b":
             return _logical_op(t, "or" if kind == "max" else "and", [a, b])
-        return combine(t, [a, b], dtype, lambda p, q: t.arena.extremum(kind, (els.poly(p), els.poly(q))), weak=weak)
+
+        def integer(p: Element, q: Element) -> Element:
+            if isinstance(p, Real) or isinstance(q, Real):
+                return els.extremum(kind, els.real(p), els.real(q))
+            return t.arena.extremum(kind, (els.poly(p), els.poly(q)))
+
+        return combine(t, [a, b], dtype, integer, weak=weak)
 
     function.__doc__ = f"The {kind}imum, elementwise."
     return function

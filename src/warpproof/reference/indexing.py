@@ -171,7 +171,7 @@ def _basic(t: Tracer, parts: Sequence[Part]) -> tuple[list[Poly], Callable[[Inde
                 case Point(at):
                     guards.append(t.facts.simplify(t.arena.eq(rest.pop(0) - at)))
                 case Span() as span:
-                    g, k = _unslice(t, span, rest.pop(0))
+                    g, k = unslice(t, span, rest.pop(0))
                     guards += g
                     out.append(k)
         return t.arena.conj(guards), tuple(out)
@@ -179,7 +179,7 @@ def _basic(t: Tracer, parts: Sequence[Part]) -> tuple[list[Poly], Callable[[Inde
     return dims, forward, inverse
 
 
-def _unslice(t: Tracer, s: Span, b: Poly) -> tuple[list[Pred], Poly]:
+def unslice(t: Tracer, s: Span, b: Poly) -> tuple[list[Pred], Poly]:
     """Guards and position k with b = start + k·step."""
     if s.whole:
         return [], b
@@ -212,7 +212,7 @@ def _gather(t: Tracer, x: Array, parts: list[Part]) -> Array:
     arrays = [p.positions for p in parts if isinstance(p, Gather)]
     axes = [d for p, d in zip([p for p in parts if p is not None], x.dims) if isinstance(p, Gather)]
     shared = broadcast_dims(t, [a.dims for a in arrays])
-    at = {id(a): _checked(t, a, d) for a, d in zip(arrays, axes)}
+    at = {id(a): checked(t, a, d) for a, d in zip(arrays, axes)}
     advanced = [i for i, p in enumerate(parts) if isinstance(p, Gather | Point)]
     adjacent = advanced == list(range(advanced[0], advanced[-1] + 1))
     before = sum(1 for p in parts[: advanced[0]] if p is None or isinstance(p, Span)) if adjacent else 0
@@ -237,7 +237,7 @@ def _gather(t: Tracer, x: Array, parts: list[Part]) -> Array:
     return t.array([*lengths[:before], *shared, *lengths[before:]], x.dtype, element)
 
 
-def _checked(t: Tracer, a: Array, dim: Poly) -> Callable[[Index], Poly]:
+def checked(t: Tracer, a: Array, dim: Poly) -> Callable[[Index], Poly]:
     """The positions of an index array, shown to be in bounds for every index."""
     read = a.reader()
     probe = t.elements.poly(read(t.fresh_index(a.dims)))
