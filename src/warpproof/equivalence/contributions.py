@@ -19,6 +19,7 @@ from warpproof.equivalence.choices import as_choice, as_extremum
 from warpproof.equivalence.matching import products
 from warpproof.equivalence.outputs import Output, OutputChecker
 from warpproof.equivalence.pieces import Part, Splitter, crosses_lanes, is_data
+from warpproof.equivalence.rewriting import Rewriter
 from warpproof.equivalence.summands import Scale, Summand, coordinates, reads, reads_of, scaled_sums, summands
 from warpproof.equivalence.tiling import tiles
 from warpproof.machine import Access
@@ -55,6 +56,9 @@ class Contributions:
             found = [c for a in updates for c in self._split(output, a, op)]
             index = coordinates(output.symbols(), output.shape)
             wanted = output.expected(index)
+            inside = self.arena.conj(p for o, n in zip(index, output.shape, strict=True) if o.terms
+                                     for p in (self.arena.le(-o), self.arena.le(o - n + 1)))
+            self.checker.rewriters.append((inside, Rewriter(self.arena, self.matcher, self.facts, wanted)))
             fits = op != "add" or output.type.floating or self._fits(wanted, output)
             shown = any(self._equal(output, op, index, w, found) for w in self._forms(op, wanted))
         except Unsupported as stuck:
