@@ -24,7 +24,7 @@ from warpproof.counterexample import (
     sample_call,
     sparse_launch,
 )
-from warpproof.frontends import PtxSource, TritonLaunch, load_kernel, read_source, split_kernel
+from warpproof.frontends import PtxSource, TritonLaunch, load_kernel, read_source, select_entry, split_kernel
 from warpproof.judge import Report
 from warpproof.machine import Outcome, emulate
 from warpproof.proving import Task
@@ -65,13 +65,18 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A job read in: the launch, the reference, the PTX and the kernel in it. `label` names it in reports."""
+    """A job read in: launch, reference, PTX and the kernel of each launch. `label` names it in reports."""
 
     launch: Launch
     reference: Callable[..., Mapping[str, Any]]
     source: PtxSource
-    kernel: Kernel
+    kernels: tuple[Kernel, ...]
     label: str
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel of the first launch."""
+        return self.kernels[0]
 
 
 def load(job: Job, on_stage: Progress = silent) -> Problem:
@@ -81,8 +86,10 @@ def load(job: Job, on_stage: Progress = silent) -> Problem:
     on_stage(f"reading {path.name}" if path.suffix == ".ptx" else f"compiling {path.name}")
     options = (*launch.options.options, *job.options)
     source = load_kernel(path, name, job.arch or launch.sm, options, _specialisation(launch))
-    kernel = resolve(parse(source.text, source.file), source.kernel)
-    return Problem(launch, reference, source, kernel, f"{path.name}::{source.kernel}")
+    module = parse(source.text, source.file)
+    names = [source.kernel, *(select_entry(source.text, s.kernel, source.file) for s in launch.steps[1:])]
+    kernels = tuple(resolve(module, n) for n in names)
+    return Problem(launch, reference, source, kernels, f"{path.name}::{'+'.join(names)}")
 
 
 def _specialisation(launch: Launch) -> TritonLaunch:
@@ -116,7 +123,7 @@ def prove(job: Job, on_stage: Progress = silent) -> Report:
     seconds = max(1.0, job.timeout_s * _SHARE - _RESERVE_S - (time.monotonic() - began))
     source = problem.source
     task = Task(problem.kernel, problem.launch, problem.reference, source.text, source.file, source.sources, seconds,
-                job.seed)
+                job.seed, problem.kernels[1:])
     report = prove_task(task, on_stage)
     ledger = Ledger()
     if source.origin.startswith("triton"):
@@ -166,7 +173,7 @@ def _bundle(path: Path) -> dict[str, Any]:
 
 def _run(problem: Problem, call: Call, on_stage: Progress, schedule: str = "min-pc") -> dict[str, Any]:
     on_stage("running")
-    outcome = run_call(problem.kernel, call, schedule=schedule)
+    outcome = run_call(problem.kernels, call, schedule=schedule)
     on_stage("comparing")
     differences = compare(call, outcome, expected_outputs(call, problem.reference)) if outcome.completed else ()
     setting = {key: value for key, value in describe_call(call).items() if key != "inputs"}
@@ -185,7 +192,7 @@ def _run_sparse(problem: Problem, found: Mapping[str, Any], on_stage: Progress) 
         raise InputError("CLI600", "the sizes of the counterexample do not meet the preconditions")
     on_stage("running")
     launch, _ = sparse_launch(problem.launch, sizes)
-    outcome = emulate(problem.kernel, launch, ctas=triples, step_limit=SPARSE_STEPS)
+    outcome = emulate(problem.kernels[0], launch, ctas=triples, step_limit=SPARSE_STEPS)
     setting = {"sizes": sizes, "grid": list(launch.grid), "block": list(launch.block), "ctas": ctas}
     return _outcome(problem, outcome, setting, ())
 

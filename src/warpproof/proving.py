@@ -15,10 +15,10 @@ import numpy as np
 from warpproof.algebra import Undefined, evaluate
 from warpproof.core import Advice, Claim, InputError, Ledger, Reason, Status, Unsupported, Verdict, worst
 from warpproof.counterexample import MENU, Refutation, Search, describe_call, describe_difference, describe_finding
-from warpproof.equivalence import Outcome, Proof, redundant
+from warpproof.equivalence import Outcome, Pipeline, redundant
 from warpproof.judge import PropertyResult, Report, judge
 from warpproof.ptx import Kernel
-from warpproof.reference import Launch, SymbolicLaunch, depends_on_inputs, trace
+from warpproof.reference import Launch, SymbolicLaunch
 from warpproof.terms import Arena
 
 Stage = Callable[[str], None]
@@ -38,7 +38,10 @@ class Disagreement(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One kernel to be proved. `ptx`, `file` and `sources` are quoted in counterexamples; `seconds` bounds the work."""
+    """A kernel to be proved, with `later` those of the launches that follow.
+
+    `ptx`, `file` and `sources` are quoted in counterexamples; `seconds` bounds the work.
+    """
 
     kernel: Kernel
     launch: Launch
@@ -48,6 +51,12 @@ class Task:
     sources: Mapping[str, str]
     seconds: float = 60.0
     seed: int = 0
+    later: tuple[Kernel, ...] = ()
+
+    @property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """The kernels of all launches, in order."""
+        return self.kernel, *self.later
 
 
 def prove(task: Task, on_stage: Stage) -> Report:
@@ -64,7 +73,7 @@ def prove(task: Task, on_stage: Stage) -> Report:
     else:
         on_stage("looking for a counterexample")
         deadline = time.monotonic() + max(5.0, _SEARCH_SHARE * task.seconds)
-        refutation = Search(task.kernel, task.launch, task.reference, deadline, hints).run()
+        refutation = Search(task.kernels, task.launch, task.reference, deadline, hints).run()
     advice = _advice(task, outcome, began) if outcome and all(c.status is Status.SHOWN for c in claims) else ()
     properties = judge(claims, scope, refutation.properties if refutation else None)
     _standing_assumptions(ledger)
@@ -77,11 +86,11 @@ def _symbolic(task: Task, began: float, on_stage: Stage, ledger: Ledger) -> _Att
     """Claims of the symbolic attempt, and concrete cases its open claims suggest."""
     try:
         on_stage("executing symbolically")
-        proof = Proof(task.kernel, task.launch, began + task.seconds * (1 - _SEARCH_SHARE))
-        outputs = trace(task.reference, proof.symbolic, proof.arena)
-        if not depends_on_inputs(outputs):
+        deadline = began + task.seconds * (1 - _SEARCH_SHARE)
+        pipeline = Pipeline(task.kernels, task.launch, task.reference, deadline)
+        outcome = pipeline.attempt()
+        if not pipeline.meaningful:
             ledger.use("constant-reference", "the reference does not depend on its inputs", "non-vacuity check")
-        outcome = proof.attempt(outputs)
         for assumption, places in outcome.ledger.items():
             for place in places or ("",):
                 ledger.use(assumption.name, assumption.text, assumption.source, place)
@@ -90,12 +99,15 @@ def _symbolic(task: Task, began: float, on_stage: Stage, ledger: Ledger) -> _Att
         why = str(stuck) if isinstance(stuck, Unsupported) else "its terms are nested too deeply"
         return [Claim("conditions", text, Status.OPEN, reason=Reason.UNSUPPORTED, hint=why)], [], None
     cases = [c.data["case"] for c in outcome.claims if c.status is not Status.SHOWN and "case" in c.data]
-    hints: list[Mapping[str, Any]] = [{**case, "sizes": proof.symbolic.completed(case["sizes"])} for case in cases]
+    completed = task.launch.symbolic(Arena(1)).completed
+    hints: list[Mapping[str, Any]] = [{**case, "sizes": completed(case["sizes"])} for case in cases]
     return outcome.claims, hints, outcome
 
 
 def _advice(task: Task, outcome: Outcome, began: float) -> tuple[Advice, ...]:
     """What a proved kernel could do without, if that is cheap to find out."""
+    if task.later:
+        return ()
     left = began + task.seconds - time.monotonic()
     return tuple(redundant(task.kernel, task.launch, outcome.executed, outcome.figures["steps"], left))
 
@@ -159,7 +171,7 @@ def _overall(properties: Mapping[str, PropertyResult | None]) -> Verdict:
 
 def _sanity(task: Task, began: float) -> None:
     """A proved kernel must agree with the reference on sample runs, or the proof is not to be trusted."""
-    search = Search(task.kernel, task.launch, task.reference, time.monotonic() + 5.0, (), limit=_SANITY_RUNS)
+    search = Search(task.kernels, task.launch, task.reference, time.monotonic() + 5.0, (), limit=_SANITY_RUNS)
     found = search.run()
     if found is not None:
         what = "; ".join(f"{k}: {v}" for k, v in found.properties.items())

@@ -45,12 +45,60 @@ class Located:
     linear: bool
 
 
-class OutputChecker:
+class Locator:
+    """Takes element indices apart into coordinates."""
+
+    def __init__(self, arena: Arena, facts: Facts) -> None:
+        self.arena, self.facts = arena, facts
+
+    def locate(self, access: Access, shape: tuple[Poly, ...]) -> Located:
+        """The output coordinates of a store, or its running index when strides do not separate."""
+        index: Poly = access.index
+        if len(shape) <= 1:
+            return Located(access, (index,), True)
+        rest, out = index, []
+        for d in range(len(shape) - 1):
+            stride = _product(shape[d + 1 :])
+            whole, rest = self._divide(rest, stride)
+            out.append(whole)
+        out.append(rest)
+        path = access.path
+        inside = [self.arena.conj((self.arena.le(-j), self.arena.le(j - s + 1))) for j, s in zip(out, shape)]
+        if all(self.facts.implied(path, p, hard=True) for p in inside[1:]):
+            return Located(access, tuple(out), False)
+        return Located(access, (index,), True)
+
+    def _divide(self, p: Poly, stride: Poly) -> tuple[Poly, Poly]:
+        k = stride.as_int()
+        if k is not None:
+            whole = self.arena.floor_div(p, const(k))
+            return whole, p - whole * k
+        if len(stride.terms) == 1:
+            ((m, c),) = stride.terms.items()
+            if isinstance(c, int):
+                return divide_monomial(p, m, c)
+        return const(0), p
+
+    def coordinates(self, place: Located, shape: tuple[Poly, ...]) -> tuple[Poly, ...]:
+        """One polynomial per output dimension."""
+        if not place.linear or len(shape) <= 1:
+            return place.index
+        rest, out = place.index[0], []
+        for d in range(len(shape) - 1):
+            stride = _product(shape[d + 1 :])
+            whole = self.arena.floor_div(rest, stride)
+            out.append(whole)
+            rest = rest - whole * stride
+        return (*out, rest)
+
+
+class OutputChecker(Locator):
     """Compares stores with the reference."""
 
     def __init__(self, arena: Arena, facts: Facts, dom: Reals, blocks: Sequence[int], where: Callable[[int], str],
                  divisors: Mapping[int, Real] | None = None) -> None:
-        self.arena, self.facts, self.dom, self.blocks, self.where = arena, facts, dom, tuple(blocks), where
+        super().__init__(arena, facts)
+        self.dom, self.blocks, self.where = dom, tuple(blocks), where
         self.normal = Normaliser(arena)
         self.matcher = Matcher(arena, self.normal, facts)
         self.rewriters: list[tuple[Pred, Rewriter]] = []
@@ -112,47 +160,6 @@ class OutputChecker:
             return self.normal.equal(again.rewrite(mine, path), spread, path, self.facts.implied)
         except Unsupported:
             return False
-
-    # ------------------------------------------------------------------ coordinates
-    def locate(self, access: Access, shape: tuple[Poly, ...]) -> Located:
-        """The output coordinates of a store, or its running index when strides do not separate."""
-        index: Poly = access.index
-        if len(shape) <= 1:
-            return Located(access, (index,), True)
-        rest, out = index, []
-        for d in range(len(shape) - 1):
-            stride = _product(shape[d + 1 :])
-            whole, rest = self._divide(rest, stride)
-            out.append(whole)
-        out.append(rest)
-        path = access.path
-        inside = [self.arena.conj((self.arena.le(-j), self.arena.le(j - s + 1))) for j, s in zip(out, shape)]
-        if all(self.facts.implied(path, p, hard=True) for p in inside[1:]):
-            return Located(access, tuple(out), False)
-        return Located(access, (index,), True)
-
-    def _divide(self, p: Poly, stride: Poly) -> tuple[Poly, Poly]:
-        k = stride.as_int()
-        if k is not None:
-            whole = self.arena.floor_div(p, const(k))
-            return whole, p - whole * k
-        if len(stride.terms) == 1:
-            ((m, c),) = stride.terms.items()
-            if isinstance(c, int):
-                return divide_monomial(p, m, c)
-        return const(0), p
-
-    def coordinates(self, place: Located, shape: tuple[Poly, ...]) -> tuple[Poly, ...]:
-        """One polynomial per output dimension."""
-        if not place.linear or len(shape) <= 1:
-            return place.index
-        rest, out = place.index[0], []
-        for d in range(len(shape) - 1):
-            stride = _product(shape[d + 1 :])
-            whole = self.arena.floor_div(rest, stride)
-            out.append(whole)
-            rest = rest - whole * stride
-        return (*out, rest)
 
     # ------------------------------------------------------------------ coverage
     def _coverage(self, output: Output, located: list[Located]) -> Claim:

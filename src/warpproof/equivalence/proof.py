@@ -12,10 +12,10 @@ from warpproof.algebra import Sign, Signs
 from warpproof.core import Claim, InputError, Ledger, Reason, Status, Unsupported, element_width
 from warpproof.domains import Float, Int, ScalarType, Value
 from warpproof.equivalence.contributions import Contributions
-from warpproof.equivalence.outputs import Output, OutputChecker
+from warpproof.equivalence.outputs import Expected, Locator, Output, OutputChecker
 from warpproof.machine import Access, BufferInfo, Setup, SymbolicMachine, Trace
 from warpproof.ptx import Kernel
-from warpproof.reference import Launch, SymbolicBuffer, SymbolicLaunch
+from warpproof.reference import Launch, SymbolicLaunch
 from warpproof.safety import (
     Infinities,
     RealConditions,
@@ -45,6 +45,14 @@ class ReferenceArray(Protocol):
         ...
 
 
+class Left(Protocol):
+    """What earlier launches left in a buffer."""
+
+    def at(self, proof: Proof, index: tuple[Poly, ...]) -> Real:
+        """The element at these coordinates, as a term of the proof's arena."""
+        ...
+
+
 def element_type(dtype: str) -> ScalarType:
     """The register type of a manifest dtype (`f32`, `bf16`, `i32`, `u8`, `bool`)."""
     if dtype == "bool":
@@ -69,8 +77,11 @@ class Proof:
 
     def __init__(
         self, kernel: Kernel, launch: Launch, deadline: float, without: frozenset[int] = frozenset(),
+        left: Mapping[str, Left] | None = None,
     ) -> None:
-        """`without` are barriers and fences (by instruction) to leave out."""
+        """`without` are barriers and fences (by instruction) to leave out; `left` is what earlier launches left."""
+        self.left = left or {}
+        self.traced: Mapping[str, ReferenceArray] = {}
         self.kernel, self.launch, self.deadline, self.without = kernel, launch, deadline, without
         block = launch.symbolic(Arena(1)).block
         self.arena = Arena(block[0] * block[1] * block[2])
@@ -103,20 +114,49 @@ class Proof:
     def _buffer(self, name: str) -> BufferInfo:
         b = self.symbolic.buffers[name]
         ty = element_type(b.dtype)
+        if name in self.left:
+            return BufferInfo(name, ty.kind, ty.width, b.count, b.kind != "ptr_in", True,
+                              left=lambda index, path: self._left_at(name, index, path))
         return BufferInfo(name, ty.kind, ty.width, b.count, b.kind != "ptr_in", b.kind != "ptr_out" or b.init_zero,
                           b.range or (None, None), b.init_zero)
 
+    def _left_at(self, name: str, index: Poly, path: Pred) -> Real:
+        """What an earlier launch left in an element."""
+        locator, shape = Locator(self.arena, self.facts), self.symbolic.buffers[name].shape
+        place = locator.locate(Access("load", name, index, path, (), 0, 0), shape)
+        return self.left[name].at(self, locator.coordinates(place, shape))
+
+    def initial(self, name: str) -> Expected:
+        """What a buffer holds when the launch begins, by coordinates."""
+        if name not in self.left:
+            return self.entry(name)
+        return lambda index: self.left[name].at(self, index)
+
+    def entry(self, name: str) -> Expected:
+        """What a buffer holds before the first launch, by coordinates."""
+        buffer = self.symbolic.buffers[name]
+
+        def value(index: tuple[Poly, ...]) -> Real:
+            if buffer.init_zero:
+                return self.arena.zero
+            found = buffer.element(self.arena, index)
+            return found if isinstance(found, Real) else self.arena.of_int(found)
+
+        return value
+
     def _arguments(self) -> dict[str, Value]:
-        if len(self.kernel.params) != len(self.launch.params):
+        if len(self.kernel.params) != len(self.launch.arguments):
             raise Unsupported("launch", f"the kernel has {len(self.kernel.params)} parameters, the launch describes "
-                                        f"{len(self.launch.params)}")
+                                        f"{len(self.launch.arguments)}")
         out: dict[str, Value] = {}
-        for formal, given in zip(self.kernel.params, self.launch.params, strict=True):
+        for formal, given in zip(self.kernel.params, self.launch.arguments, strict=True):
             wanted = 8 if given.kind.startswith("ptr") else element_width(given.dtype) // 8
             if formal.size != wanted:
                 raise Unsupported("launch", f"the parameter {given.name!r} has {wanted} bytes in the launch, but "
                                             f"{formal.size} in the kernel")
-            if given.kind == "ptr_null":
+            if given.value is not None:
+                out[formal.name] = Int(formal.size * 8, self.symbolic.value(given.value))
+            elif given.kind == "ptr_null":
                 out[formal.name] = Int(64, const(0))
             elif given.is_buffer:
                 out[formal.name] = Int(64, self.arena.symbol("base", f"global:{given.name}", 0, None))
@@ -224,23 +264,23 @@ class Proof:
     def _outputs(self, checker: OutputChecker, trace: Trace, outputs: Mapping[str, ReferenceArray]) -> list[Claim]:
         claims: list[Claim] = []
         for name, array in outputs.items():
-            buffer = self.symbolic.buffers[name]
-            if not buffer.contiguous:
-                raise Unsupported("output", f"{name} has strides that leave gaps")
-            stores = [a for a in trace.accesses if a.kind == "store" and a.buffer == name]
-            updates = [a for a in trace.accesses if a.kind == "atomic" and a.buffer == name]
-            output = Output(name, tuple(buffer.shape), element_type(buffer.dtype), array.at, array.index_symbols,
-                            self._initial(buffer))
-            if updates:
-                claims += self._updated(checker, output, stores, updates)
-            else:
-                claims += checker.check(output, stores)
+            output = self.output(name, array.at, array.index_symbols)
+            claims += self.compared(checker, output, [a for a in trace.accesses if a.buffer == name])
         return claims
 
-    def _updated(
-        self, checker: OutputChecker, output: Output, stores: list[Access], updates: list[Access]
-    ) -> list[Claim]:
-        """Claims on an output that threads update atomically."""
+    def output(self, name: str, expected: Expected, symbols: Callable[[], tuple[Poly, ...]]) -> Output:
+        """A buffer that is to hold the expected values."""
+        buffer = self.symbolic.buffers[name]
+        if not buffer.contiguous:
+            raise Unsupported("output", f"{name} has strides that leave gaps")
+        return Output(name, tuple(buffer.shape), element_type(buffer.dtype), expected, symbols, self.initial(name))
+
+    def compared(self, checker: OutputChecker, output: Output, accesses: list[Access]) -> list[Claim]:
+        """Claims that the accesses give an output its expected values."""
+        stores = [a for a in accesses if a.kind == "store"]
+        updates = [a for a in accesses if a.kind == "atomic"]
+        if not updates:
+            return checker.check(output, stores)
         if stores:
             return [Claim("equivalence", f"{output.name} is either stored or updated atomically", Status.OPEN,
                           place=checker.where(stores[0].instruction), reason=Reason.UNSUPPORTED,
@@ -251,16 +291,6 @@ class Proof:
                 "over the reals every order gives one sum (PTX ISA 9.7.13.5: each update is one step)",
                 checker.where(updates[0].instruction))
         return Contributions(checker).check(output, updates)
-
-    def _initial(self, buffer: SymbolicBuffer) -> Callable[[tuple[Poly, ...]], Real]:
-        """What a buffer holds at entry, by coordinates."""
-        def value(index: tuple[Poly, ...]) -> Real:
-            if buffer.init_zero:
-                return self.arena.zero
-            found = buffer.element(self.arena, index)
-            return found if isinstance(found, Real) else self.arena.of_int(found)
-
-        return value
 
     def _conditions(self, checker: OutputChecker, trace: Trace) -> RealConditions:
         signs = {}

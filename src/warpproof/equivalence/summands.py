@@ -86,11 +86,22 @@ class _Walker:
                 self.walk(x.args[k], guard, _scaled(a, scale, x.args[1 - k], x.op == "div"))
             case "fold" if x.data[0] == self.op:
                 opened = open_fold(a, x)
+                where, body = self._peeled(opened.body)
                 full = guard is a.true and x.pred is not None and a.inhabited(x.pred, x.data[1])
-                self.found.append((opened.variables, a.conj((guard, opened.domain)), scale(opened.body),
-                                   full and len(opened.variables) == 1))
+                self.found.append((opened.variables, a.conj((guard, opened.domain, where)), scale(body),
+                                   full and where is a.true and len(opened.variables) == 1))
             case _:
                 self.found.append(((), guard, scale(x), guard is a.true))
+
+
+    def _peeled(self, x: Real) -> tuple[Pred, Real]:
+        """(p, y) with x = (p ? y : nothing)."""
+        a = self.arena
+        if x.op == "sel" and x.pred is not None and self.unit in x.args and not x.ext:
+            k = 1 if x.args[0] is self.unit else 0
+            where, y = self._peeled(x.args[k])
+            return a.conj((where, a.negate(x.pred) if k else x.pred)), y
+        return a.true, x
 
 
 def _factor(x: Real) -> int | None:

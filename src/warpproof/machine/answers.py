@@ -47,7 +47,7 @@ from warpproof.machine.symbolic_shared import SharedAccess
 from warpproof.machine.trace import Access as Recorded
 from warpproof.machine.trace import BarrierEvent, Hazard
 from warpproof.machine.upcoming import Upcoming
-from warpproof.terms import Access, Poly, Pred, const
+from warpproof.terms import Access, Poly, Pred, Real, const
 
 if TYPE_CHECKING:
     from warpproof.machine.symbolic import SymbolicMachine
@@ -61,6 +61,7 @@ class Answers:
     def __init__(self, machine: SymbolicMachine) -> None:
         self.machine, self.arena = machine, machine.arena
         self._bases: dict[int, tuple[str, str]] = {}
+        self.cached: dict[str, str] = {}  # writable buffers that are read through the non-coherent cache, and where
         self.sources: dict[int, frozenset[str]] = {}  # by kernel: the registers that it may read
         self.copies = AsyncCopies(machine)
         self.shared = SharedAccess(machine)
@@ -242,7 +243,7 @@ class Answers:
             case "global":
                 info = self.machine.setup.buffers.get(name)
                 if "nc" in effect.cache and info is not None and info.writable:
-                    raise Unsupported("ld.global.nc", f"{name} may be written, and the non-coherent cache may be old")
+                    self.cached[name] = self.machine.where()
                 values = self._global_load(name, offset, ty, n)
             case "shared":
                 values = self.shared.load(offset, ty, n)
@@ -324,6 +325,8 @@ class Answers:
         """An element of a buffer as it was when the kernel started."""
         if not info.initialised:
             return Undef(info.width, f"{info.name} read before it is written")
+        if info.left is not None:
+            return self._left(info, info.left(index, self.machine.path.condition()))
         if info.zero:
             return Int(info.width, const(0))
         if info.kind in ("f", "bf"):
@@ -341,6 +344,14 @@ class Answers:
         if past is not None and self.machine.oracle.implied(self.arena.true, self.arena.le(low - past + 1)):
             self.machine.learn(self.arena.le(atom - past + 1))
         return Int(info.width, atom)
+
+    def _left(self, info: BufferInfo, x: Real) -> Value:
+        """What an earlier launch left in an element."""
+        if info.kind in ("f", "bf"):
+            return Float(info.kind, info.width, x)
+        if x.op == "int" or (x.op == "const" and x.data.denominator == 1):
+            return Int(info.width, x.data if x.op == "int" else const(int(x.data)))
+        raise Unsupported("global memory", f"the integers that an earlier launch left in {info.name} are a reduction")
 
     def _forward(self, info: BufferInfo, index: Poly) -> Value | None:
         """What this thread stored to the same element earlier on this path, if anything."""

@@ -161,6 +161,10 @@ class SymbolicMachine:
         """Execute the kernel to its end."""
         with self._stays:
             self.walk(0, EXIT)
+        for a in self.trace.accesses:
+            if a.kind in ("store", "atomic") and a.buffer in self.answers.cached:
+                raise Unsupported("ld.global.nc", f"{a.buffer} may be written, and the non-coherent cache may be old "
+                                  f"({self.answers.cached[a.buffer]})")
         return self.trace
 
     def walk(self, block: int, stop: int, skip: int | None = None) -> None:

@@ -114,6 +114,13 @@ class SymbolicLaunch:
         except Undefined:
             return dict(sizes)
 
+    def value(self, e: Expression) -> Poly:
+        """An integer expression in the sizes."""
+        found = e.interpret(SymbolicAlgebra(self.arena, {**self.sizes, **self.scalars}))
+        if not isinstance(found, Poly):
+            raise e.fault("REF205", "expected an integer")
+        return found
+
 
 class SymbolicAlgebra:
     """Expressions as polynomials, predicates and real nodes. `divisors` collects polynomials that must be positive."""
