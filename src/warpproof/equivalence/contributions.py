@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 
@@ -202,12 +203,22 @@ class Contributions:
         data = [p for p in data if not self.facts.implied(guard, p)]
         leaf = a.sel(a.conj(data), c.part.leaf, a.identity(op)) if data else c.part.leaf
         part = self.matcher.where_it_counts(Part(guard, c.part.loops, leaf, c.part.weight))
+        found: tuple[int, Piece] | None = None
         for k, s in enumerate(goals):
             values = self._solve(s, index, c.at, part)
             if values is not None:
-                free = (c.at[d] for d in s.index)
-                return k, Piece((guard,), part.loops, self.checker.blocks, (*free, *values), part.weight)
-        return None
+                free = [c.at[d] for d in s.index]
+                piece = Piece((guard,), part.loops, self.checker.blocks, (*free, *values), part.weight)
+                found = found or (k, piece)
+                if len(goals) == 1 or self._inside(s, (*free, *values), part):
+                    return k, piece
+        return found
+
+    def _inside(self, s: Summand, point: tuple[Poly, ...], part: Part) -> bool:
+        """The point lies in the summand's domain, so that it is this summand and no other of the same body."""
+        put = self.arena.substitution(dict(zip((*s.index.values(), *s.variables), point, strict=True)))
+        counts = self.arena.conj((part.guard, self.arena.lane_mask(part.weight > 0)))
+        return all(self.facts.implied(counts, put.pred(p), hard=True) for p in self.arena.conjuncts(s.domain))
 
     def _solve(self, s: Summand, index: tuple[Poly, ...], at: tuple[Poly, ...], part: Part) -> tuple[Poly, ...] | None:
         """Values of the bound variables that make the summand's body at these coordinates equal to the contribution."""
@@ -234,8 +245,8 @@ class Contributions:
         pairs = [(x, y) for x in reads(a, body) for y in reads(a, leaf)]
         pairs += [(x, y) for d, e in fixed.items() for x in reads_of(a, e) for y in reads_of(a, at[d])]
         found: dict[int, list[Poly]] = {v: [] for v in s.variables}
-        for (name, pattern), (other, target) in pairs:
-            solved = self.matcher.invert(pattern, target, s.variables) if name == other else None
+        for ((name, pattern), (other, target)), digits in product(pairs, (True, False)):
+            solved = self.matcher.invert(pattern, target, s.variables, digits=digits) if name == other else None
             for v, q in (solved or {}).items():
                 if q not in found[v]:
                     found[v].append(q)

@@ -16,7 +16,7 @@ from warpproof.algebra import Form, Normaliser
 from warpproof.core import Unsupported
 from warpproof.equivalence.pieces import Part, Splitter, crosses_lanes
 from warpproof.solve import Answer, Facts, Piece, Problem, Region, covers, exactly_once, within
-from warpproof.terms import Arena, IntVector, Poly, Pred, Real, TermMap, divide_monomial
+from warpproof.terms import Arena, IntVector, Poly, Pred, Real, TermMap, const, divide_monomial
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,8 +270,11 @@ class Matcher:
                 seen.add(values)
                 yield values
 
-    def invert(self, pattern: Poly, target: Poly, variables: tuple[int, ...]) -> dict[int, Poly] | None:
-        """Solve pattern(variables) = target, the variable with the largest stride first."""
+    def invert(
+        self, pattern: Poly, target: Poly, variables: tuple[int, ...], *, digits: bool = False
+    ) -> dict[int, Poly] | None:
+        """Solve pattern(variables) = target, the variable with the largest stride first; with `digits`, constants are
+        shared out between strides as in a mixed radix number."""
         rest = target
         slopes = []
         for v in variables:
@@ -290,6 +293,9 @@ class Matcher:
             if not isinstance(c, int):
                 return None
             out[v], rest = divide_monomial(rest, m, c)
+            if digits and not m and c > 1:
+                share = const(rest.constant // c)
+                out[v], rest = out[v] + share, rest - share * c
         return out if not rest.terms else None
 
     # ------------------------------------------------------------------ sets

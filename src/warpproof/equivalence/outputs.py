@@ -103,6 +103,7 @@ class OutputChecker(Locator):
         self.matcher = Matcher(arena, self.normal, facts)
         self.rewriters: list[tuple[Pred, Rewriter]] = []
         self.divisors = divisors or {}
+        self.opened: Callable[[Real, Pred], Real] = lambda x, path: x  # puts in what earlier launches left
 
     # ------------------------------------------------------------------ one output
     def check(self, output: Output, stores: Sequence[Access]) -> list[Claim]:
@@ -123,7 +124,7 @@ class OutputChecker(Locator):
             wanted = output.expected(coordinates)
             if place.access.value is None:
                 raise Unsupported("store", "a store without a value")
-            got = self.dom.real(place.access.value, output.type)
+            got = self.opened(self.dom.real(place.access.value, output.type), place.access.path)
             rewriter = Rewriter(self.arena, self.matcher, self.facts, wanted)
             self.rewriters.append((place.access.path, rewriter))
             path = place.access.path
@@ -147,7 +148,7 @@ class OutputChecker(Locator):
             case Int(_, p) if not output.type.floating:
                 return self.arena.of_int(p)
             case value:
-                return self.dom.real(value, output.type)
+                return self.opened(self.dom.real(value, output.type), access.path)
 
     def _distributed(self, mine: Real, theirs: Real, path: Pred) -> bool:
         """Second try: sums of the reference distributed over their summands, then matched again."""

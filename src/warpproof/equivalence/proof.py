@@ -12,7 +12,8 @@ from warpproof.algebra import Sign, Signs
 from warpproof.core import Claim, InputError, Ledger, Reason, Status, Unsupported, element_width
 from warpproof.domains import Float, Int, ScalarType, Value
 from warpproof.equivalence.contributions import Contributions
-from warpproof.equivalence.outputs import Expected, Locator, Output, OutputChecker
+from warpproof.equivalence.earlier import Earlier, Leftover
+from warpproof.equivalence.outputs import Expected, Output, OutputChecker
 from warpproof.machine import Access, BufferInfo, Setup, SymbolicMachine, Trace
 from warpproof.ptx import Kernel
 from warpproof.reference import Launch, SymbolicLaunch
@@ -120,11 +121,16 @@ class Proof:
         return BufferInfo(name, ty.kind, ty.width, b.count, b.kind != "ptr_in", b.kind != "ptr_out" or b.init_zero,
                           b.range or (None, None), b.init_zero)
 
+    def _earlier(self) -> Earlier:
+        """What opens reads of buffers that earlier launches wrote."""
+        def leftover(name: str) -> Leftover:
+            return Leftover(tuple(self.symbolic.buffers[name].shape), lambda index: self.left[name].at(self, index))
+
+        return Earlier(self.arena, self.facts, {name: leftover(name) for name in self.left})
+
     def _left_at(self, name: str, index: Poly, path: Pred) -> Real:
         """What an earlier launch left in an element."""
-        locator, shape = Locator(self.arena, self.facts), self.symbolic.buffers[name].shape
-        place = locator.locate(Access("load", name, index, path, (), 0, 0), shape)
-        return self.left[name].at(self, locator.coordinates(place, shape))
+        return self.left[name].at(self, self._earlier().coordinates(name, index, path))
 
     def initial(self, name: str) -> Expected:
         """What a buffer holds when the launch begins, by coordinates."""
@@ -235,6 +241,8 @@ class Proof:
     def _questions(self, machine: SymbolicMachine, trace: Trace, outputs: Mapping[str, ReferenceArray]) -> None:
         out, where = self.outcome, machine.where
         checker = OutputChecker(self.arena, self.facts, machine.dom, self._block_dims(), where)
+        earlier = self._earlier()
+        checker.opened = lambda x, path: earlier.opened(x, path, checker.matcher)
         shapes = {n: b.shape for n, b in self.symbolic.buffers.items()}
         stages: dict[str, Any] = {
             "equivalence_s": lambda: self._outputs(checker, trace, outputs),
@@ -301,7 +309,11 @@ class Proof:
         canonical = checker.normal.canonical
 
         def rewrite(x: Real, path: Pred) -> list[Real]:
-            found = []
+            try:
+                x = checker.opened(x, path)
+            except Unsupported:
+                return []
+            found = [x]
             for _, rewriter in checker.rewriters:
                 y = rewriter.rewrite(x, path)
                 if y is not x and y not in found:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from warpproof.algebra import support
-from warpproof.equivalence.matching import open_fold
 from warpproof.equivalence.pieces import is_data, is_reduction
 from warpproof.terms import Arena, Poly, Pred, Real, const
 
@@ -70,38 +69,26 @@ class _Walker:
         self.arena, self.op, self.unit = arena, op, arena.identity(op)
         self.found: list[tuple[tuple[int, ...], Pred, Real, bool]] = []
 
-    def walk(self, x: Real, guard: Pred, scale: Scale) -> None:
-        """Collect the operands of x where the guard holds, each scaled."""
+    def walk(self, x: Real, guard: Pred, scale: Scale, bound: tuple[int, ...] = (), full: bool = True) -> None:
+        """Collect the operands of x where the guard holds, each scaled; `full`: the bound variables have values."""
         a = self.arena
         if x is self.unit:
             return
         match x.op:
             case self.op:
                 for y in x.args:
-                    self.walk(y, guard, scale)
+                    self.walk(y, guard, scale, bound, full)
             case "sel" if x.pred is not None and (is_reduction(x, self.op) or self.unit in x.args):
-                self.walk(x.args[0], a.conj((guard, x.pred)), scale)
-                self.walk(x.args[1], a.conj((guard, a.negate(x.pred))), scale)
+                self.walk(x.args[0], a.conj((guard, x.pred)), scale, bound, False)
+                self.walk(x.args[1], a.conj((guard, a.negate(x.pred))), scale, bound, False)
             case "mul" | "div" if self.op == "add" and (k := _factor(x)) is not None:
-                self.walk(x.args[k], guard, _scaled(a, scale, x.args[1 - k], x.op == "div"))
+                self.walk(x.args[k], guard, _scaled(a, scale, x.args[1 - k], x.op == "div"), bound, full)
             case "fold" if x.data[0] == self.op:
-                opened = open_fold(a, x)
-                where, body = self._peeled(opened.body)
-                full = guard is a.true and x.pred is not None and a.inhabited(x.pred, x.data[1])
-                self.found.append((opened.variables, a.conj((guard, opened.domain, where)), scale(body),
-                                   full and where is a.true and len(opened.variables) == 1))
+                inhabited = full and not bound and x.pred is not None and a.inhabited(x.pred, x.data[1])
+                _, atom, domain, body = a.open(x)
+                self.walk(body, a.conj((guard, domain)), scale, (*bound, atom), inhabited)
             case _:
-                self.found.append(((), guard, scale(x), guard is a.true))
-
-
-    def _peeled(self, x: Real) -> tuple[Pred, Real]:
-        """(p, y) with x = (p ? y : nothing)."""
-        a = self.arena
-        if x.op == "sel" and x.pred is not None and self.unit in x.args and not x.ext:
-            k = 1 if x.args[0] is self.unit else 0
-            where, y = self._peeled(x.args[k])
-            return a.conj((where, a.negate(x.pred) if k else x.pred)), y
-        return a.true, x
+                self.found.append((bound, guard, scale(x), full))
 
 
 def _factor(x: Real) -> int | None:

@@ -325,12 +325,12 @@ class Answers:
         """An element of a buffer as it was when the kernel started."""
         if not info.initialised:
             return Undef(info.width, f"{info.name} read before it is written")
-        if info.left is not None:
+        if info.left is not None and info.kind not in ("f", "bf"):
             return self._left(info, info.left(index, self.machine.path.condition()))
         if info.zero:
             return Int(info.width, const(0))
         if info.kind in ("f", "bf"):
-            return Float(info.kind, info.width, self.arena.load(Access(info.name), index))
+            return Float(info.kind, info.width, self.arena.load(Access(info.name, int(info.left is not None)), index))
         atom = self.arena.derived("elem", (index,), name=info.name)
         ((m, _),) = atom.terms.items()
         half = 1 << (info.width - 1)
@@ -346,9 +346,7 @@ class Answers:
         return Int(info.width, atom)
 
     def _left(self, info: BufferInfo, x: Real) -> Value:
-        """What an earlier launch left in an element."""
-        if info.kind in ("f", "bf"):
-            return Float(info.kind, info.width, x)
+        """The integer that an earlier launch left in an element."""
         if x.op == "int" or (x.op == "const" and x.data.denominator == 1):
             return Int(info.width, x.data if x.op == "int" else const(int(x.data)))
         raise Unsupported("global memory", f"the integers that an earlier launch left in {info.name} are a reduction")

@@ -14,7 +14,8 @@ class BufferInfo:
     """A global buffer: element kind and width in bits, number of elements, and how the launch declares it.
 
     `elements` bounds the integers stored in it (half-open), when the contract gives a range; `zero` says that it holds
-    zeros at entry. `left` is what an earlier launch left in it, by element index and path.
+    zeros at entry. `left` is what an earlier launch left in it, by element index and path: integers are read from it,
+    floats become loads of version 1 of the buffer.
     """
 
     name: str
