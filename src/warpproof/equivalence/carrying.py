@@ -188,7 +188,13 @@ class Carrier:
                 image = image + own * k
             fields.append((values, image))
         inner = Carrier(self.source, t, np.unique(rows), tuple(fields), self.known)
-        return t.fold(op, made.id, t.conj((t.le(-u), t.le(u - count + 1))), inner.real(x.args[0]))
+        out = body = t.identity(op)
+        for y in self.source.flatten(x.args[0], op):
+            if y.uniform and op in ("max", "min"):
+                out = t.combine(op, out, self.real(y))  # the same in all lanes, of which there are some
+            else:
+                body = t.combine(op, body, inner.real(y))
+        return t.combine(op, out, t.fold(op, made.id, t.conj((t.le(-u), t.le(u - count + 1))), body))
 
 
 def fit(columns: Sequence[IntVector], values: IntVector) -> tuple[int, list[int]]:

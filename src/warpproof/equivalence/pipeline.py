@@ -140,6 +140,9 @@ class Pipeline:
             proof = Proof(self.kernels[0], stages[0], self.deadline)
             return proof.attempt(self._trace(proof))
         whole = Outcome()
+        whole.ledger.use(
+            "launch-order", "each launch begins when the one before it has ended, and sees all that it wrote",
+            "CUDA programming guide, streams: kernels of one stream run in order")
         left: dict[str, Left] = {}
         finals: dict[str, list[Claim]] = {}
         for kernel, stage in zip(self.kernels, stages, strict=True):
