@@ -50,5 +50,6 @@ __all__ = [
     "InOut", "Launch", "LaunchOptions", "Out", "Param", "Scalar", "Size", "SizeExpression", "SymbolicArray",
     "SymbolicBuffer", "SymbolicLaunch", "bf16", "bool_", "call", "cdiv", "contract", "depends_on_inputs", "describe",
     "dtype_range", "evaluate", "f16", "f32", "f64", "i16", "i32", "i64", "i8", "integer", "load_contract",
-    "load_launch", "load_spec", "parse_expression", "row_major", "source_of", "symbolic_launch", "trace", "u16", "u32", "u64", "u8",
+    "load_launch", "load_spec", "parse_expression", "row_major", "source_of", "symbolic_launch", "trace", "u16",
+    "u32", "u64", "u8",
 ]
