@@ -181,7 +181,7 @@ def _run(problem: Problem, call: Call, on_stage: Progress, schedule: str = "min-
 
 
 def _run_sparse(problem: Problem, found: Mapping[str, Any], on_stage: Progress) -> dict[str, Any]:
-    """Some CTAs of a launch too large to store, all inputs zero: only faults count, values are not compared."""
+    """Some CTAs of a launch too large to store, uniform inputs: only faults count, values are not compared."""
     sizes, ctas = found.get("sizes"), found.get("ctas")
     if not isinstance(sizes, dict) or set(sizes) != set(problem.launch.sizes) or not isinstance(ctas, list):
         raise InputError("CLI600", "the counterexample has no sizes and CTAs of this launch")
@@ -191,7 +191,7 @@ def _run_sparse(problem: Problem, found: Mapping[str, Any], on_stage: Progress) 
     if not problem.launch.check_preconditions(sizes):
         raise InputError("CLI600", "the sizes of the counterexample do not meet the preconditions")
     on_stage("running")
-    launch, _ = sparse_launch(problem.launch, sizes)
+    launch, _ = sparse_launch(problem.launch, sizes, found.get("contents", "least"))
     outcome = emulate(problem.kernels[0], launch, ctas=triples, step_limit=SPARSE_STEPS)
     setting = {"sizes": sizes, "grid": list(launch.grid), "block": list(launch.block), "ctas": ctas}
     return _outcome(problem, outcome, setting, ())

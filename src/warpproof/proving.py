@@ -213,9 +213,9 @@ def _short(number: str) -> str:
 
 def describe(task: Task, found: Refutation) -> dict[str, Any]:
     """The counterexample of a report: the call, what differs, the faults, and how to replay it."""
-    out: dict[str, Any] = {} if found.sparse else describe_call(found.call)
-    if found.sparse:
-        out |= {"sizes": dict(found.call.sizes)}
+    out: dict[str, Any] = {} if found.contents else describe_call(found.call)
+    if found.contents:
+        out |= {"sizes": dict(found.call.sizes), "contents": found.contents}
     out |= {"property": next(iter(found.properties)), "summary": next(iter(found.properties.values())),
             "schedule": found.schedule}
     if found.ctas is not None:

@@ -118,9 +118,10 @@ def compare(run: Symbolic, sizes: Mapping[str, int], seed: int = 0, tolerance: f
 def values_of(run: Symbolic, call: Call, cta: tuple[int, ...], unknown: int = 0) -> TraceValues:
     """The evaluator of one CTA of a call."""
     arena, atoms = run.proof.arena, {}
-    for name, p in run.proof.symbolic.sizes.items():
-        ((m, _),) = p.terms.items()
-        atoms[m[0]] = int(call.sizes[name]) if name in call.sizes else int(call.values[name])
+    for atom in arena.atoms:
+        if atom.kind == "size":
+            value = call.sizes[atom.name] if atom.name in call.sizes else call.values[atom.name]
+            atoms[atom.id] = int(value)
     for axis, v in zip("xyz", cta, strict=True):
         ((m, _),) = arena.symbol("block", f"block.{axis}", 0, None).terms.items()
         atoms[m[0]] = v

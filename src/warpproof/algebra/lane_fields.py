@@ -8,16 +8,19 @@ statement about every lane into one statement with a few more bounded unknowns: 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
+from warpproof.core import Unsupported
 from warpproof.terms import Coef, IntVector, Poly
 
 FIRST_FIELD: Final = -1
 MAX_FIELDS: Final = 6
+MAX_PARTS: Final = 32
+_FEW_VALUES: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +117,49 @@ def lane_fields(found: list[IntVector], lanes: IntVector) -> LaneFields | None:
         return None
     fields = LaneFields(lanes, radices)
     return fields if all(fields.fit(v) is not None for v in found) else None
+
+
+def affine_parts(found: list[IntVector], lanes: IntVector, limit: int = MAX_PARTS) -> list[LaneFields]:
+    """Lane fields for the lanes, taken apart where the vectors are not affine on all of them: in halves, or else, where
+    a vector of few values is not affine by itself (a rounded quotient, a sign), by its values.
+
+    Raises `Unsupported` when more than `limit` parts are needed.
+    """
+    out = _parts(found, lanes, limit, _halves)
+    if out is None:
+        out = _parts(found, lanes, limit, lambda found, part: _by_value(found, part) or _halves(found, part))
+    if out is None:
+        raise Unsupported("integer sets", "lane-dependent values that are not affine in lane fields")
+    return out
+
+
+def _parts(
+    found: list[IntVector], lanes: IntVector, limit: int, split: Callable[[list[IntVector], IntVector], list[IntVector]],
+) -> list[LaneFields] | None:
+    out: list[LaneFields] = []
+    stack = [lanes]
+    while stack:
+        part = stack.pop()
+        fields = lane_fields(found, part)
+        if fields is not None:
+            out.append(fields)
+        else:
+            stack += split(found, part)
+        if len(out) + len(stack) > limit:
+            return None
+    return out
+
+
+def _halves(found: list[IntVector], lanes: IntVector) -> list[IntVector]:
+    return [lanes[len(lanes) // 2 :], lanes[: len(lanes) // 2]]
+
+
+def _by_value(found: list[IntVector], lanes: IntVector) -> list[IntVector]:
+    for v in found:
+        values = np.unique(v[lanes])
+        if 1 < len(values) <= _FEW_VALUES and lane_fields([v], lanes) is None:
+            return [lanes[v[lanes] == k] for k in values[::-1]]
+    return []
 
 
 def distinct_lanes(found: list[IntVector], lanes: IntVector) -> IntVector:

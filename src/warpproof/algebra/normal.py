@@ -403,7 +403,7 @@ class Normaliser:
             return True
         guard = next((g for (g, _, _) in form if g.op != "true"), None)
         if guard is None:
-            return self._cleared(form)
+            return self._cleared(form) or (splits < _SPLITS and implied(path, self.arena.false))
         if not splits:
             return False
         p = self.arena.conjuncts(guard)[0]

@@ -18,7 +18,7 @@ from warpproof.algebra.constraints import (
     nested_quotients,
     support,
 )
-from warpproof.algebra.lane_fields import LaneFields, distinct_lanes, lane_fields, vectors
+from warpproof.algebra.lane_fields import LaneFields, affine_parts, distinct_lanes, lane_fields, vectors
 from warpproof.algebra.refutation import System, Tree, refutes
 from warpproof.algebra.search import Refuted, Search
 from warpproof.algebra.simplex import OutOfSteps, Steps
@@ -28,6 +28,7 @@ from warpproof.terms import Arena, BoolVector, IntVector, Poly, Pred
 
 DEFAULT_BUDGET: Final = 6000
 _POINTWISE_LIMIT: Final = 64
+_PARTS_LIMIT: Final = 8
 _FIRST_HULL: Final = -1000
 _FIRST_CHANGE: Final = -5000
 _MAX_ELIMINATIONS: Final = 8
@@ -160,7 +161,23 @@ def _prove_class(
             return [LaneCase(tuple(lanes.tolist()), style, view.radices, *done)]
     if not found or style == "fields":
         return None
-    return _pointwise(arena, p, hypotheses, lanes, found, steps)
+    return _by_parts(arena, p, hypotheses, lanes, found, steps) or _pointwise(arena, p, hypotheses, lanes, found, steps)
+
+
+def _by_parts(
+    arena: Arena, p: Poly, hypotheses: Sequence[Pred], lanes: IntVector, found: list[IntVector], steps: Steps
+) -> list[LaneCase] | None:
+    """The lanes taken apart so that all vectors are affine in fields on each part."""
+    out: list[LaneCase] = []
+    try:
+        for view in affine_parts(found, lanes, _PARTS_LIMIT):
+            done = _attempt(arena, p, hypotheses, view.lanes, _View("fields", view), steps)
+            if done is None:
+                return None
+            out.append(LaneCase(tuple(view.lanes.tolist()), "fields", view.radices, *done))
+    except (Refuted, Unsupported):
+        return None
+    return out
 
 
 def _pointwise(

@@ -17,7 +17,8 @@ class Sign(IntEnum):
 
 
 class Signs:
-    """Signs under float facts: `symbols` gives the sign of scalar parameters by name."""
+    """Signs under float facts: `symbols` gives the sign of scalar parameters, and of all elements that buffers hold at
+    kernel entry, by name."""
 
     def __init__(self, arena: Arena, symbols: Mapping[str, Sign]) -> None:
         self.arena, self.symbols = arena, symbols
@@ -39,6 +40,9 @@ class Signs:
                 return Sign.UNKNOWN if low is None or low < 0 else Sign.POSITIVE if low > 0 else Sign.NONNEGATIVE
             case "symbol":
                 return self.symbols.get(x.data, Sign.UNKNOWN)
+            case "load":
+                access = x.data[0]
+                return Sign.UNKNOWN if access.version else self.symbols.get(access.buffer, Sign.UNKNOWN)
             case "ex2":
                 return Sign.NONNEGATIVE if x.args[0].ext & MINUS_INF else Sign.POSITIVE
             case "log2e" | "log2e32" | "log2e_low":

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from warpproof.core import InputError, element_width
-from warpproof.machine import Buffer, ConcreteLaunch, Outcome, Pointer, emulate
+from warpproof.machine import Buffer, ConcreteLaunch, Content, Outcome, Pointer, emulate
 from warpproof.ptx import Kernel
-from warpproof.reference import Launch, Param, evaluate, integer
+from warpproof.reference import Launch, Param, evaluate, integer, uniform_contents
 
 Array = npt.NDArray[Any]
 Reference = Callable[..., Mapping[str, Any]]
@@ -24,8 +24,10 @@ STORAGE: Final[dict[str, Any]] = {
 # What rounding in the format explains, relative to the largest value of the output: for `run`, not for verdicts.
 TOLERANCE: Final = {"f64": 1e-9, "f32": 1e-4, "f16": 2e-2, "bf16": 5e-2}
 SMALLEST_SCALE: Final = 1e-3  # outputs that should all be zero are judged against this
+CONTENTS: Final = ("least", "largest")  # of integer buffers too large to store
 MAX_ELEMENTS: Final = 1 << 24
-_ATTEMPTS: Final = 40
+_ATTEMPTS: Final = 60
+_STYLE: Final = 8  # attempts with one way of drawing integers
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,9 +111,18 @@ def _sample(launch: Launch, p: Param, sizes: Mapping[str, int], rng: np.random.G
         return np.zeros(shape, STORAGE[p.dtype])
     if p.is_integer:
         low, high = _bounds(launch, p, sizes, attempt)
-        return rng.integers(low, high, shape, dtype=np.int64).astype(STORAGE[p.dtype])
+        return _integers(rng, low, high, shape, attempt // _STYLE).astype(STORAGE[p.dtype])
     spread = rng.normal(size=shape) if p.is_buffer and attempt % 2 == 0 else rng.uniform(0.25, 2.0, shape)
     return as_stored(np.asarray(spread, np.float64), p.dtype)
+
+
+def _integers(rng: np.random.Generator, low: int, high: int, shape: tuple[int, ...], style: int) -> Array:
+    """Random integers in [low, high): any, ascending, or all different, as preconditions on elements may ask."""
+    count = int(np.prod(shape, dtype=object))
+    if style % 3 == 2 and count <= high - low <= MAX_ELEMENTS:
+        return low + rng.permutation(high - low)[:count].reshape(shape)
+    drawn = rng.integers(low, high, shape, dtype=np.int64)
+    return np.sort(drawn, axis=None).reshape(shape) if style % 3 == 1 else drawn
 
 
 def _bounds(launch: Launch, p: Param, sizes: Mapping[str, int], attempt: int) -> tuple[int, int]:
@@ -183,21 +194,39 @@ def offsets(shape: tuple[int, ...], strides: tuple[int, ...]) -> npt.NDArray[np.
     return total
 
 
-def sparse_launch(launch: Launch, sizes: Mapping[str, int]) -> tuple[ConcreteLaunch, Call]:
-    """A launch at sizes too large to store: every buffer zero, scalars 1 unless they are sizes; and its call."""
+def sparse_launch(launch: Launch, sizes: Mapping[str, int], contents: str = "least") -> tuple[ConcreteLaunch, Call]:
+    """A launch at sizes too large to store, and its call: scalars are 1 unless they are sizes, floats are zero.
+
+    Every element of an integer buffer has the `least` (zero where that is admitted) or the `largest` value that the
+    preconditions admit; InputError RUN804 when they say more about elements than that.
+    """
     scalars = {p.name: _integer(p, sizes.get(p.name, 1)) for p in launch.params if p.kind == "scalar"}
     call = Call(launch, dict(sizes), scalars)
     shape = launch.concrete(sizes, {name: _judged(call, name) for name in scalars})
+    limits = uniform_contents(launch, sizes)
+    if limits is None or contents not in CONTENTS:
+        raise InputError("RUN804", f"no {contents} contents of the buffers meet the preconditions")
     buffers: dict[str, Buffer] = {}
     args: list[bytes | Pointer] = []
     for p in launch.params:
         if p.is_buffer:
             size = extent(shape.shapes[p.name], shape.strides[p.name]) * element_width(p.dtype) // 8
-            buffers[p.name] = Buffer(p.name, size, p.kind != "ptr_in", None, 0)
+            low, high = limits[p.name]
+            value = 0 if p.init_zero or (contents == "least" and low <= 0 <= high) else {"least": low}.get(contents, high)
+            buffers[p.name] = Buffer(p.name, size, p.kind != "ptr_in", None, _repeated(value, p.dtype))
             args.append(Pointer(p.name))
         else:
             args.append(bytes(8) if p.kind == "ptr_null" else scalars[p.name].tobytes())
     return ConcreteLaunch(shape.grid, shape.block, shape.dynamic_shared, tuple(args), buffers), call
+
+
+def _repeated(value: int, dtype: str) -> int | Content:
+    """The content function of a buffer whose elements all have this value."""
+    if not value:
+        return 0
+    width = element_width(dtype) // 8
+    pattern = np.frombuffer((value % (1 << 8 * width)).to_bytes(width, "little"), np.uint8)
+    return lambda start, stop: pattern[np.arange(start, stop) % width]
 
 
 def run_call(kernels: Sequence[Kernel], call: Call, step_limit: int = 10_000_000, schedule: str = "min-pc", *,

@@ -16,6 +16,7 @@ import numpy as np
 
 from warpproof.core import InputError, Unsupported
 from warpproof.counterexample.concrete import (
+    CONTENTS,
     Array,
     Call,
     Difference,
@@ -31,7 +32,7 @@ from warpproof.counterexample.concrete import (
 from warpproof.domains import DIRECTIONS, exact_value
 from warpproof.machine import Finding, Outcome, emulate
 from warpproof.ptx import FloatImmediate, Kernel, Vector
-from warpproof.reference import Launch
+from warpproof.reference import Launch, Param
 
 Reference = Any
 VERDICT: Final = {"f64": 1e-9, "f32": 1e-3, "f16": 2e-2, "bf16": 5e-2}
@@ -45,6 +46,9 @@ PROPERTY: Final = {
 }
 MENU: Final = (1, 2, 3, 5, 7, 16, 17, 20, 31, 33, 64, 100, 129, 150, 257, 300, 600, 1030)
 MAX_WORK: Final = 1 << 16
+MAX_FIXED_GRID: Final = 1 << 19
+"""Threads of a grid that no size changes: most of them find nothing to do."""
+_SCALARS: Final = (3.0, -1.5)
 SCHEDULES: Final = ("min-pc", "round-robin", "reversed")
 GLANCES: Final = 12
 OTHER_POISON: Final = 0x0123456789ABCDEF
@@ -54,7 +58,8 @@ OTHER_POISON: Final = 0x0123456789ABCDEF
 class Refutation:
     """A run that contradicts properties: the call, what differs, what was found, and the schedule it ran under.
 
-    `ctas` is None for the whole grid; `sparse` says that inputs are a content function instead of stored arrays.
+    `ctas` is None for the whole grid; `contents` names what fills buffers that are too large to store (empty when the
+    inputs are stored arrays).
     """
 
     call: Call
@@ -63,7 +68,7 @@ class Refutation:
     findings: tuple[Finding, ...]
     properties: Mapping[str, str]
     ctas: tuple[tuple[int, int, int], ...] | None = None
-    sparse: bool = False
+    contents: str = ""
 
 
 @dataclass(slots=True)
@@ -86,25 +91,28 @@ class Search:
         """The first refutation found, or None."""
         for hint in self.hints:
             if not self._admitted(hint.get("sizes", {})):
-                found = self._large(hint)
-                if found is not None:
-                    return found
-        for call, schedules in self._attempts():
+                for contents in CONTENTS:
+                    if (found := self._large(hint, contents)) is not None:
+                        return found
+        for call, expected, schedule in self._attempts():
             if time.monotonic() > self.deadline or (self.limit is not None and self.tried >= self.limit):
                 return None
-            found = self._judge(call, schedules)
+            found = self._one(call, expected, schedule)
             if found is not None:
                 return found
         return None
 
-    def _attempts(self) -> Iterator[tuple[Call, Sequence[str]]]:
+    def _attempts(self) -> Iterator[tuple[Call, Mapping[str, Array], str]]:
         """First one run of each of some sizes, since most faults show in any run of the right size; then the rest."""
         for sizes in itertools.islice(self._sizes(), self.launch.examples + len(self.hints) + GLANCES):
             for call in itertools.islice(self._calls(sizes), 1):
-                yield call, SCHEDULES[:1]
+                if (expected := self._expected(call)) is not None:
+                    yield call, expected, SCHEDULES[0]
         for sizes in self._sizes():
-            for call in self._calls(sizes):
-                yield call, SCHEDULES
+            calls = {id(call): call for call in self._calls(sizes)}.values()
+            known = [(call, e) for call in calls if (e := self._expected(call)) is not None]
+            for schedule, (call, values) in itertools.product(SCHEDULES, known):
+                yield call, values, schedule
 
     # ------------------------------------------------------------------ sizes
     def _sizes(self) -> Iterator[dict[str, int]]:
@@ -147,7 +155,8 @@ class Search:
             return False
         elements = sum(int(np.prod(s, dtype=object)) for s in shapes[0].shapes.values())
         threads = sum(int(np.prod(s.grid, dtype=object)) * int(np.prod(s.block, dtype=object)) for s in shapes)
-        return 0 < elements <= MAX_WORK and 0 < threads <= MAX_WORK
+        fixed = not any(e.names for stage in self.launch.stages() for e in stage.grid)
+        return 0 < elements <= MAX_WORK and 0 < threads <= (MAX_FIXED_GRID if fixed else MAX_WORK)
 
     # ------------------------------------------------------------------ inputs
     def _calls(self, sizes: Mapping[str, int]) -> Iterator[Call]:
@@ -158,6 +167,12 @@ class Search:
             self.notes.append(error.message)
             return
         yield base
+        wide = self._widened(base)
+        if wide is not base:
+            yield wide
+        for k in _SCALARS if self._float_scalars() else ():
+            yield self._meeting({**base.values, **{p.name: as_stored(np.asarray(k), p.dtype)
+                                                   for p in self._float_scalars()}}, base)
         yield self._mapped(base, lambda x: -1.0 - np.abs(x))
         yield self._mapped(base, lambda x: np.round(4 * x))
         yield self._negative(base)
@@ -173,6 +188,25 @@ class Search:
             old = base.values[p.name]
             floating = p.is_buffer and not p.is_integer and not p.init_zero and p.dtype in VERDICT
             values[p.name] = as_stored(change(as_numbers(old, p.dtype)), p.dtype) if floating else old
+        return self._meeting(values, base)
+
+    def _float_scalars(self) -> list[Param]:
+        return [p for p in self.launch.params if p.kind == "scalar" and p.dtype in VERDICT]
+
+    def _widened(self, base: Call) -> Call:
+        """Integers of all bits in buffers that no range limits."""
+        rng = np.random.default_rng(self.tried)
+        values = dict(base.values)
+        buffers = [p for p in self.launch.buffers if p.name in values and p.is_integer]
+        free = [p for p in buffers if p.range is None and not p.init_zero]
+        for p in free:
+            low, high = self.launch.concrete_range(p, base.sizes)
+            kind = np.uint64 if high > 1 << 63 else np.int64
+            values[p.name] = rng.integers(low, high, values[p.name].shape, kind).astype(values[p.name].dtype)
+        return self._meeting(values, base) if free else base
+
+    def _meeting(self, values: dict[str, Array], base: Call) -> Call:
+        """A call with these values if they meet the preconditions, else the base."""
         call = Call(self.launch, base.sizes, values)
         judged = {n: (v if v.ndim else v.item()) for n, v in ((n, call.real(n)) for n in values)}
         return call if self.launch.check_preconditions(base.sizes, judged) else base
@@ -190,17 +224,12 @@ class Search:
         return call if self.launch.check_preconditions(base.sizes, judged) else base
 
     # ------------------------------------------------------------------ judgement
-    def _judge(self, call: Call, schedules: Sequence[str]) -> Refutation | None:
+    def _expected(self, call: Call) -> Mapping[str, Array] | None:
         try:
-            expected = expected_outputs(call, self.reference)
+            return expected_outputs(call, self.reference)
         except InputError as error:
             self.notes.append(error.message)
             return None
-        for schedule in schedules:
-            found = self._one(call, expected, schedule)
-            if found is not None or time.monotonic() > self.deadline:
-                return found
-        return None
 
     def _one(self, call: Call, expected: Mapping[str, Array], schedule: str) -> Refutation | None:
         self.tried += 1
@@ -266,7 +295,7 @@ class Search:
         )
 
     # ------------------------------------------------------------------ huge sizes
-    def _large(self, hint: Mapping[str, Any]) -> Refutation | None:
+    def _large(self, hint: Mapping[str, Any], contents: str) -> Refutation | None:
         """One CTA at sizes too large to store: only faults count, values are not compared."""
         sizes, block = hint.get("sizes", {}), hint.get("block")
         if block is None or not set(self.launch.sizes) <= set(sizes) or len(self.kernels) > 1:
@@ -275,7 +304,7 @@ class Search:
         try:
             if not self.launch.check_preconditions(sizes):
                 return None
-            launch, call = sparse_launch(self.launch, sizes)
+            launch, call = sparse_launch(self.launch, sizes, contents)
             outcome = emulate(self.kernels[0], launch, ctas=[tuple(block)], step_limit=200_000)
         except (InputError, Unsupported, ArithmeticError) as stuck:
             self.notes.append(str(stuck))
@@ -287,7 +316,7 @@ class Search:
         }
         if not properties:
             return None
-        return Refutation(call, "min-pc", (), outcome.findings, properties, (tuple(block),), True)
+        return Refutation(call, "min-pc", (), outcome.findings, properties, (tuple(block),), contents)
 
 
 def _worst_is(d: Difference, mask: Array) -> bool:

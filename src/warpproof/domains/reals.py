@@ -443,10 +443,14 @@ class Reals:
 
     # ------------------------------------------------------------------ bits
     def pack(self, width: int, parts: Sequence[Value]) -> Value:
-        """Concatenate; integer parts become one integer when that is exact."""
-        if all(isinstance(p, Int) for p in parts):
+        """Concatenate; integer parts become one integer when that is exact. Signed bytes and halves stay apart."""
+        if all(isinstance(p, Int) and not self._signed_piece(p) for p in parts):
             return self.integers.concatenate(width, tuple(parts))
         return Pack(width, tuple(parts))
+
+    def _signed_piece(self, p: Int) -> bool:
+        low = self.arena.bounds(p.poly)[0] if p.width < 32 and not p.poly.is_constant() else None
+        return low is not None and low < 0
 
     def unpack(self, width: int, value: Value, parts: int) -> tuple[Value, ...]:
         """Split into equal pieces, low bits first."""

@@ -136,7 +136,7 @@ class Contributions:
 
     def _parts(self, output: Output, access: Access, x: Real, weight: IntVector, op: str) -> list[Contribution]:
         a = self.arena
-        at = self.checker.coordinates(self.checker.locate(access, output.shape), output.shape)
+        at = self.checker.coordinates_of(access, output)
         out = []
         for scale, y in self._operands(x, op):
             for p in Splitter(a, op, whole=True).split(y, weight):

@@ -248,15 +248,15 @@ class Matcher:
         return None
 
     def _candidates(self, leaf: Real, opened: Opened) -> Iterator[tuple[Poly, ...]]:
-        have = _loads(leaf)
-        want = [y for y in _loads(opened.body) if set(opened.variables) & y.free]
+        have = _reads(self.arena, leaf)
+        want = [y for y in _reads(self.arena, opened.body) if set(opened.variables) & self.arena.poly_free(y[1])]
         seen: set[tuple[Poly, ...]] = set()
         found: dict[int, list[Poly]] = {}
         for y in want:
             for x in have:
-                if x.data[0] != y.data[0]:
+                if x[0] != y[0]:
                     continue
-                part = self.invert(y.data[1], x.data[1], opened.variables)
+                part = self.invert(y[1], x[1], opened.variables)
                 if part is None:
                     continue
                 for v, q in part.items():
@@ -347,16 +347,20 @@ def products(choices: list[list[Poly]]) -> Iterator[tuple[Poly, ...]]:
             yield (q, *tail)
 
 
-def _loads(x: Real) -> list[Real]:
-    """The loads of a term outside folds and cross-lane reductions."""
-    out, seen, stack = [], set(), [x]
+def _reads(arena: Arena, x: Real) -> list[tuple[object, Poly]]:
+    """What a term reads outside folds and cross-lane reductions: buffers, floats or integers, and indices."""
+    out: list[tuple[object, Poly]] = []
+    seen, stack = set[int](), [x]
     while stack:
         y = stack.pop()
         if y.id in seen:
             continue
         seen.add(y.id)
         if y.op == "load":
-            out.append(y)
+            out.append(y.data)
+        elif y.op == "int":
+            atoms = [arena.atoms[a] for a in sorted(y.data.atoms())]
+            out += [((a.name, a.tag), a.args[0]) for a in atoms if a.kind == "elem"]
         elif y.op not in ("fold", "red", "gather"):
             stack.extend(y.args)
     return out

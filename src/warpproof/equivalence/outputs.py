@@ -9,14 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from warpproof.algebra import Normaliser
+from warpproof.algebra import Cases, Normaliser
 from warpproof.core import Claim, Reason, Status, Unsupported
 from warpproof.domains import Int, Reals, ScalarType
+from warpproof.equivalence.alignment import aligned
 from warpproof.equivalence.matching import Matcher
 from warpproof.equivalence.rewriting import Rewriter
 from warpproof.machine import Access
-from warpproof.solve import Box, Facts, Piece, Problem, covers
-from warpproof.terms import Arena, Poly, Pred, Real, const, divide_monomial
+from warpproof.solve import Box, Coordinates, Facts, Piece, Problem, coordinates, covers, product
+from warpproof.terms import Arena, Poly, Pred, Real, const
 
 Expected = Callable[[tuple[Poly, ...]], Real]
 
@@ -25,7 +26,8 @@ Expected = Callable[[tuple[Poly, ...]], Real]
 class Output:
     """A compared output: its buffer, shape, element type and reference value by coordinates.
 
-    `symbols` makes fresh coordinates inside the shape, `initial` is what the buffer holds at entry.
+    `symbols` makes fresh coordinates inside the shape, `initial` is what the buffer holds at entry. `strides` are given
+    when they leave gaps between elements.
     """
 
     name: str
@@ -34,15 +36,15 @@ class Output:
     expected: Expected
     symbols: Callable[[], tuple[Poly, ...]]
     initial: Expected
+    strides: tuple[Poly, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """A store with its output coordinates, `linear` when they are one running index."""
+    """An access and where it lies in its array."""
 
     access: Access
-    index: tuple[Poly, ...]
-    linear: bool
+    at: Coordinates
 
 
 class Locator:
@@ -51,45 +53,37 @@ class Locator:
     def __init__(self, arena: Arena, facts: Facts) -> None:
         self.arena, self.facts = arena, facts
 
-    def locate(self, access: Access, shape: tuple[Poly, ...]) -> Located:
-        """The output coordinates of a store, or its running index when strides do not separate."""
-        index: Poly = access.index
-        if len(shape) <= 1:
-            return Located(access, (index,), True)
-        rest, out = index, []
-        for d in range(len(shape) - 1):
-            stride = _product(shape[d + 1 :])
-            whole, rest = self._divide(rest, stride)
-            out.append(whole)
-        out.append(rest)
-        path = access.path
-        inside = [self.arena.conj((self.arena.le(-j), self.arena.le(j - s + 1))) for j, s in zip(out, shape)]
-        if all(self.facts.implied(path, p, hard=True) for p in inside[1:]):
-            return Located(access, tuple(out), False)
-        return Located(access, (index,), True)
+    def locate(self, access: Access, shape: tuple[Poly, ...], strides: tuple[Poly, ...] | None = None) -> Located:
+        """The coordinates of an access in bounds; one running index when the strides may let elements overlap."""
+        flat = Located(access, Coordinates((access.index,), (max(1, len(shape)),)))
+        if (len(shape) <= 1 and strides is None) or (strides is not None and not self._nested(shape, strides)):
+            return flat
+        found = coordinates(self.facts, access.path, access.index, shape, strides, bounded=strides is None)
+        return flat if found is None else Located(access, found)
 
-    def _divide(self, p: Poly, stride: Poly) -> tuple[Poly, Poly]:
-        k = stride.as_int()
-        if k is not None:
-            whole = self.arena.floor_div(p, const(k))
-            return whole, p - whole * k
-        if len(stride.terms) == 1:
-            ((m, c),) = stride.terms.items()
-            if isinstance(c, int):
-                return divide_monomial(p, m, c)
-        return const(0), p
+    def _nested(self, shape: tuple[Poly, ...], strides: tuple[Poly, ...]) -> bool:
+        """Each stride steps over all that the later dimensions reach, so different coordinates are different elements."""
+        extent = const(1)
+        for size, step in zip(reversed(shape), reversed(strides), strict=True):
+            if not self.facts.implied(self.arena.true, self.arena.le(extent - step), hard=True):
+                return False
+            extent = extent + (size - 1) * step
+        return True
 
     def coordinates(self, place: Located, shape: tuple[Poly, ...]) -> tuple[Poly, ...]:
         """One polynomial per output dimension."""
-        if not place.linear or len(shape) <= 1:
-            return place.index
-        rest, out = place.index[0], []
-        for d in range(len(shape) - 1):
-            stride = _product(shape[d + 1 :])
-            whole = self.arena.floor_div(rest, stride)
-            out.append(whole)
-            rest = rest - whole * stride
-        return (*out, rest)
+        out: list[Poly] = []
+        first = 0
+        for whole, count in zip(place.at.index, place.at.counts, strict=True):
+            rest = whole
+            for d in range(first, first + count - 1):
+                stride = product(shape[d + 1 : first + count])
+                q = self.arena.floor_div(rest, stride)
+                out.append(q)
+                rest = rest - q * stride
+            out.append(rest)
+            first += count
+        return tuple(out)
 
 
 class OutputChecker(Locator):
@@ -110,7 +104,9 @@ class OutputChecker(Locator):
         """Claims that the stores give the output its reference value everywhere."""
         claims, located = [], []
         for access in stores:
-            place = self.locate(access, output.shape)
+            place = self.locate(access, output.shape, output.strides)
+            if not place.at.whole and output.strides is not None:
+                raise Unsupported("output", f"the strides of {output.name} leave gaps, and a store may lie in one")
             located.append(place)
             claims.append(self._value(output, place))
         claims.append(self._coverage(output, located))
@@ -122,9 +118,7 @@ class OutputChecker(Locator):
         try:
             coordinates = self.coordinates(place, output.shape)
             wanted = output.expected(coordinates)
-            if place.access.value is None:
-                raise Unsupported("store", "a store without a value")
-            got = self.opened(self.dom.real(place.access.value, output.type), place.access.path)
+            got = self.opened(self._stored(place.access, output.type), place.access.path)
             rewriter = Rewriter(self.arena, self.matcher, self.facts, wanted)
             self.rewriters.append((place.access.path, rewriter))
             path = place.access.path
@@ -132,7 +126,7 @@ class OutputChecker(Locator):
             theirs = rewriter.settle(wanted, path)
         except Unsupported as stuck:
             return Claim("equivalence", text, Status.OPEN, place=where, reason=Reason.UNSUPPORTED, hint=str(stuck))
-        if self.normal.equal(mine, theirs, path, self.facts.implied) or self._distributed(mine, theirs, path):
+        if self._same(mine, theirs, path) or self._distributed(mine, theirs, path):
             return Claim("equivalence", text, Status.SHOWN, "normal-form", where,
                          data={"steps": list(self.matcher.log[-4:])})
         hint = rewriter.why or "the normal forms differ"
@@ -141,7 +135,7 @@ class OutputChecker(Locator):
         return Claim("equivalence", text, Status.OPEN, place=where, hint=hint)
 
     def value_of(self, access: Access, output: Output) -> Real:
-        """What a store or update writes, as a number."""
+        """What a store or update writes, as a number; an integer may be one of several that wrap to the same bits."""
         match access.value:
             case None:
                 raise Unsupported("store", "a store without a value")
@@ -149,6 +143,41 @@ class OutputChecker(Locator):
                 return self.arena.of_int(p)
             case value:
                 return self.opened(self.dom.real(value, output.type), access.path)
+
+    def coordinates_of(self, access: Access, output: Output) -> tuple[Poly, ...]:
+        """The coordinates of a store or update, one per dimension."""
+        place = self.locate(access, output.shape, output.strides)
+        if not place.at.whole and output.strides is not None:
+            raise Unsupported("output", f"the strides of {output.name} leave gaps, and an access may lie in one")
+        return self.coordinates(place, output.shape)
+
+    def _stored(self, access: Access, ty: ScalarType) -> Real:
+        """What a store leaves in an element: the number its bits stand for."""
+        if access.value is None:
+            raise Unsupported("store", "a store without a value")
+        if ty.kind not in ("s", "u") or not isinstance(access.value, Int):
+            return self.dom.real(access.value, ty)
+        p = access.value.poly
+        low, high = (-(1 << (ty.width - 1)), 1 << (ty.width - 1)) if ty.kind == "s" else (0, 1 << ty.width)
+        if p.is_constant():
+            p = const((p.constant - low) % (high - low) + low)
+        fits = self.arena.conj((self.arena.le(low - p), self.arena.lt(p, const(high))))
+        if not self.facts.implied(access.path, fits, hard=True):
+            raise Unsupported("integer output", f"its value may not fit {ty}")
+        return self.arena.of_int(p)
+
+    def _same(self, mine: Real, theirs: Real, path: Pred) -> bool:
+        """Equal on the path. Integer sets are asked only when certificates leave a condition undecided; then loads are
+        aligned, and cases of float comparisons told apart."""
+        def sure(p: Pred, q: Pred) -> bool:
+            return self.facts.implied(p, q, hard=True)
+
+        if self.normal.equal(mine, theirs, path, self.facts.implied) or self.normal.equal(mine, theirs, path, sure):
+            return True
+        near = aligned(self.facts, mine, theirs, path)
+        if near is not theirs and self.normal.equal(mine, near, path, sure):
+            return True
+        return Cases(self.normal, self.facts.implied).equal(mine, near, path)
 
     def _distributed(self, mine: Real, theirs: Real, path: Pred) -> bool:
         """Second try: sums of the reference distributed over their summands, then matched again."""
@@ -167,27 +196,24 @@ class OutputChecker(Locator):
         text = f"every element of {output.name} is stored"
         if not located:
             return Claim("equivalence", text, Status.OPEN, hint=f"no store to {output.name} was reached")
-        linear = any(p.linear for p in located)
-        extents = (_product(output.shape),) if linear else output.shape
+        split = {p.at.counts for p in located}
+        counts = split.pop() if len(split) == 1 else (len(output.shape),)
+        extents, first = [], 0
+        for count in counts:
+            extents.append(product(output.shape[first : first + count]))
+            first += count
         pieces = [
             Piece(self.arena.conjuncts(p.access.path), p.access.loops, self.blocks,
-                  (p.access.index,) if linear else p.index)
+                  p.at.index if p.at.counts == counts else (p.access.index,))
             for p in located
         ]
-        answer = covers(Problem(self.arena, self.facts.launch, Box(extents)), pieces)
+        answer = covers(Problem(self.arena, self.facts.launch, Box(tuple(extents))), pieces)
         if answer.holds:
             return Claim("equivalence", text, Status.SHOWN, "integer-sets", data=dict(answer.evidence))
         status = Status.BROKEN if answer.holds is False else Status.OPEN
         why = str(answer.evidence.get("why", "coverage is undecided"))
         hint = f"missing: {answer.witness}" if answer.witness else why
         return Claim("equivalence", text, status, hint=hint, data=dict(answer.evidence))
-
-
-def _product(ps: Sequence[Poly]) -> Poly:
-    out = const(1)
-    for p in ps:
-        out = out * p
-    return out
 
 
 def _poison(x: Real) -> str:

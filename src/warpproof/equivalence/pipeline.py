@@ -110,13 +110,11 @@ class Stage(Proof):
         return []
 
     def _contents(self, checker: OutputChecker, name: str, writes: list[Access]) -> Contents:
-        buffer = self.symbolic.buffers[name]
         ops = {a.op for a in writes}
         if len(ops) > 1:
             raise Unsupported("intermediate buffer", f"{name} is written in several ways by one launch")
         output = self.output(name, lambda index: self.arena.zero, tuple)
-        made = [Write(a, checker.coordinates(checker.locate(a, buffer.shape), buffer.shape),
-                      checker.value_of(a, output), self._mask(a)) for a in writes]
+        made = [Write(a, checker.coordinates_of(a, output), checker.value_of(a, output), self._mask(a)) for a in writes]
         grid = {next(iter(b.terms))[0]: extent for b, extent in zip(self.blocks, self.symbolic.grid, strict=True)}
         return Contents(self.arena, name, ops.pop(), made, grid, self.symbolic.block)
 

@@ -124,7 +124,14 @@ class Proof:
     def _earlier(self) -> Earlier:
         """What opens reads of buffers that earlier launches wrote."""
         def leftover(name: str) -> Leftover:
-            return Leftover(tuple(self.symbolic.buffers[name].shape), lambda index: self.left[name].at(self, index))
+            buffer = self.symbolic.buffers[name]
+
+            def element(index: tuple[Poly, ...]) -> Real:
+                if not buffer.contiguous:
+                    raise Unsupported("intermediate buffer", f"the strides of {name} leave gaps")
+                return self.left[name].at(self, index)
+
+            return Leftover(tuple(buffer.shape), element)
 
         return Earlier(self.arena, self.facts, {name: leftover(name) for name in self.left})
 
@@ -243,7 +250,9 @@ class Proof:
         checker = OutputChecker(self.arena, self.facts, machine.dom, self._block_dims(), where)
         earlier = self._earlier()
         checker.opened = lambda x, path: earlier.opened(x, path, checker.matcher)
-        shapes = {n: b.shape for n, b in self.symbolic.buffers.items()}
+        layouts = {
+            n: (tuple(b.shape), None if b.contiguous else tuple(b.strides)) for n, b in self.symbolic.buffers.items()
+        }
         stages: dict[str, Any] = {
             "equivalence_s": lambda: self._outputs(checker, trace, outputs),
             "conditions_s": lambda: condition_claims(
@@ -251,7 +260,7 @@ class Proof:
             "definedness_s": lambda: definedness_claims(
                 self.arena, trace, self._conditions(checker, trace),
                 [(path, r.reference) for path, r in checker.rewriters]),
-            "memory_s": lambda: memory_claims(self.arena, self.facts, trace, self.buffers, shapes, where),
+            "memory_s": lambda: memory_claims(self.arena, self.facts, trace, self.buffers, layouts, where),
             "races_s": lambda: self._races(checker, machine, trace),
             "barriers_s": lambda: barrier_claims(self.arena, self.facts, trace, where),
         }
@@ -264,8 +273,10 @@ class Proof:
             out.figures[name] = time.monotonic() - began
 
     def _splitter(self, checker: OutputChecker) -> Any:
-        def split(a: Access) -> tuple[Poly, ...]:
-            return checker.locate(a, self.symbolic.buffers[a.buffer].shape).index
+        def split(a: Access) -> tuple[tuple[int, ...], tuple[Poly, ...]]:
+            b = self.symbolic.buffers[a.buffer]
+            place = checker.locate(a, b.shape, None if b.contiguous else b.strides).at
+            return place.counts, place.index
 
         return split
 
@@ -279,9 +290,9 @@ class Proof:
     def output(self, name: str, expected: Expected, symbols: Callable[[], tuple[Poly, ...]]) -> Output:
         """A buffer that is to hold the expected values."""
         buffer = self.symbolic.buffers[name]
-        if not buffer.contiguous:
-            raise Unsupported("output", f"{name} has strides that leave gaps")
-        return Output(name, tuple(buffer.shape), element_type(buffer.dtype), expected, symbols, self.initial(name))
+        strides = None if buffer.contiguous else tuple(buffer.strides)
+        return Output(name, tuple(buffer.shape), element_type(buffer.dtype), expected, symbols, self.initial(name),
+                      strides)
 
     def compared(self, checker: OutputChecker, output: Output, accesses: list[Access]) -> list[Claim]:
         """Claims that the accesses give an output its expected values."""

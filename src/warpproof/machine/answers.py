@@ -41,6 +41,7 @@ from warpproof.machine import symbolic_atomics, symbolic_matrix, symbolic_warp
 from warpproof.machine.alignment import Divisors
 from warpproof.machine.bases import by_base
 from warpproof.machine.exchange import lane_mask
+from warpproof.machine.forwarding import Forwarding
 from warpproof.machine.setup import BufferInfo
 from warpproof.machine.symbolic_async import AsyncCopies
 from warpproof.machine.symbolic_shared import SharedAccess
@@ -64,6 +65,7 @@ class Answers:
         self.cached: dict[str, str] = {}  # writable buffers that are read through the non-coherent cache, and where
         self.sources: dict[int, frozenset[str]] = {}  # by kernel: the registers that it may read
         self.copies = AsyncCopies(machine)
+        self.forwarding = Forwarding(machine)
         self.shared = SharedAccess(machine)
         self.divisors = Divisors(machine.arena, machine.setup.facts)
         for name in machine.setup.buffers:
@@ -298,12 +300,16 @@ class Answers:
             return offset
         return Upcoming(m.dom, guard).poly(offset)
 
-    def record(self, kind: str, info: BufferInfo, index: Poly, value: Value | None = None, op: str = "") -> None:
+    def record(
+        self, kind: str, info: BufferInfo, index: Poly, value: Value | None = None, open_loops: tuple[int, ...] = (),
+        op: str = "",
+    ) -> None:
         """Put a global access on the trace."""
         m = self.machine
         order = len(m.trace.accesses)
         m.trace.accesses.append(
-            Recorded(kind, info.name, index, m.path.condition(), tuple(m.path.loops), m.current, order, value, op)
+            Recorded(kind, info.name, index, m.path.condition(), tuple(m.path.loops), m.current, order, value,
+                     open_loops, op)
         )
 
     def _global_load(self, name: str, offset: Poly, ty: ScalarType, count: int) -> list[Value]:
@@ -313,11 +319,14 @@ class Answers:
             parts = []
             for j in range(per):
                 at = index + (i * per + j)
-                stored = self._forward(info, at)
-                self.record("load" if stored is None else "reload", info, at)
+                stored = self.forwarding.find(info, at)
+                if stored is None:
+                    self.record("load", info, at)
+                else:
+                    self.record("reload", info, at, open_loops=stored.open_loops)
                 if stored is None and not info.initialised:
                     self.hazard("unwritten", f"{info.name} is read where this thread has not written it")
-                parts.append(self.element(info, at) if stored is None else stored)
+                parts.append(self.element(info, at) if stored is None else stored.value)
             out.append(parts[0] if per == 1 else self.machine.dom.pack(ty.width, parts))
         return out
 
@@ -350,24 +359,6 @@ class Answers:
         if x.op == "int" or (x.op == "const" and x.data.denominator == 1):
             return Int(info.width, x.data if x.op == "int" else const(int(x.data)))
         raise Unsupported("global memory", f"the integers that an earlier launch left in {info.name} are a reduction")
-
-    def _forward(self, info: BufferInfo, index: Poly) -> Value | None:
-        """What this thread stored to the same element earlier on this path, if anything."""
-        if not info.writable:
-            return None
-        path = self.machine.path.condition()
-        loops = tuple(self.machine.path.loops)
-        since: list[Poly] = []  # stores that came after the one looked for
-        for a in reversed(self.machine.trace.accesses):
-            if a.kind != "store" or a.buffer != info.name:
-                continue
-            if a.index != index or a.loops != loops[: len(a.loops)]:
-                since.append(a.index)
-            elif self.arena.implies(path, a.path) and all(self.machine.holds(self.arena.ne(index - q)) for q in since):
-                return a.value
-            else:
-                raise Unsupported("global memory", f"{info.name} is read where it may or may not have been written")
-        return None
 
     # ------------------------------------------------------------------ stores
     def _store(self, effect: Store) -> None:

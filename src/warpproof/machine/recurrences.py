@@ -181,6 +181,10 @@ class Closer:
                 return self._final(value)
             self.results.setdefault(new, node)
             return Float(value.kind, value.width, node)
+        if isinstance(value, Int) and isinstance(state, Int) and isinstance(v0, Int):
+            step = self.swap.poly(value.poly) - state.poly
+            if not self.arena.poly_free(step) & self.states:
+                return Int(value.width, v0.poly + self.arena.total(self.var.id, domain, step))
         packs = isinstance(value, Pack) and isinstance(state, Pack) and isinstance(v0, Pack)
         if packs and len(value.parts) == len(state.parts) == len(v0.parts):
             each = zip(value.parts, state.parts, v0.parts, strict=True)

@@ -47,7 +47,7 @@ def _record(m: SymbolicMachine, effect: Atomic, info: BufferInfo, index: Poly, p
     if not info.initialised:
         m.answers.hazard("unwritten", f"{info.name} is updated where nothing has been written")
     given: Any = effect.args[0]
-    m.answers.record("atomic", info, index, _contribution(m, effect, info, given), effect.op)
+    m.answers.record("atomic", info, index, _contribution(m, effect, info, given), op=effect.op)
 
 
 def _contribution(m: SymbolicMachine, effect: Atomic, info: BufferInfo, given: Value) -> Value:

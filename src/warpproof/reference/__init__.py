@@ -30,6 +30,7 @@ from warpproof.reference.contracts import (
 )
 from warpproof.reference.expressions import Expression, parse_expression
 from warpproof.reference.facts import Facts
+from warpproof.reference.limits import uniform_contents
 from warpproof.reference.loading import load_contract, load_spec, source_of
 from warpproof.reference.manifest import (
     ConcreteShape,
@@ -51,5 +52,5 @@ __all__ = [
     "SymbolicBuffer", "SymbolicLaunch", "bf16", "bool_", "call", "cdiv", "contract", "depends_on_inputs", "describe",
     "dtype_range", "evaluate", "f16", "f32", "f64", "i16", "i32", "i64", "i8", "integer", "load_contract",
     "load_launch", "load_spec", "parse_expression", "row_major", "source_of", "symbolic_launch", "trace", "u16",
-    "u32", "u64", "u8",
+    "u32", "u64", "u8", "uniform_contents",
 ]

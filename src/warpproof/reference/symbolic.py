@@ -5,21 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Final
+from typing import Any
 
 from warpproof.algebra import Undefined, evaluate
 from warpproof.core import InputError, Unsupported, element_width
 from warpproof.reference.concrete import index_extents, integer
 from warpproof.reference.expressions import Expression
+from warpproof.reference.limits import FLIP, plain_limit
 from warpproof.reference.manifest import Launch, Param, dtype_range
 from warpproof.terms import Access, Arena, Poly, Pred, Range, Real, const
-
-_FLIP: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 
 
 @dataclass(frozen=True, slots=True)
 class FloatFact:
-    """A precondition on one float scalar: `name op value`, with op one of < <= > >= == !=."""
+    """A precondition on one float scalar, or on all elements of a float buffer without gaps: `name op value`.
+
+    `op` is one of < <= > >= == !=.
+    """
 
     name: str
     op: str
@@ -107,7 +109,7 @@ class SymbolicLaunch:
     buffers: Mapping[str, SymbolicBuffer]
 
     def completed(self, sizes: Mapping[str, int]) -> dict[str, int]:
-        """Sizes with those that others define (`stride == n`) set to what they are then; unchanged where one is unknown."""
+        """Sizes with those that others define (`stride == n`) set accordingly; unchanged where one is unknown."""
         values = {a.id: sizes[a.name] for a in self.arena.atoms if a.kind == "size" and a.name in sizes}
         try:
             return {**sizes, **{n: evaluate(self.arena, p, values, 0) for n, p in self.sizes.items()}}
@@ -313,7 +315,7 @@ class _Builder:
                 self.values[p.name] = self.arena.scalar(p.name)
 
     def _eliminate(self, ranges: Mapping[str, Range]) -> None:
-        """Sizes that a precondition such as `stride == n` defines by others become that expression, within its range."""
+        """Sizes that a precondition such as `stride == n` defines by others become that expression, in range."""
         self.rest = [c for c in self.rest if not self._defines(c, ranges)]
 
     def _defines(self, c: Expression, ranges: Mapping[str, Range]) -> bool:
@@ -400,17 +402,20 @@ class _Builder:
             if a.op == "symbol" and b.op == "const":
                 self.float_facts.append(FloatFact(a.data, op, b.data))
             elif b.op == "symbol" and a.op == "const":
-                self.float_facts.append(FloatFact(b.data, _FLIP[op], a.data))
+                self.float_facts.append(FloatFact(b.data, FLIP[op], a.data))
         if fact.op == "false":
             raise c.fault("REF209", "no admitted scalar satisfies the precondition")
         self.float_preds.extend(self.arena.conjuncts(fact))
 
     def _element_limit(self, c: Expression, buffers: set[str]) -> None:
         """Note `lo <= x[i]`, `x[i] < hi` with plain distinct indices as the range of the whole buffer."""
-        found = _plain_limit(c, frozenset(self.values))
-        if found is None or self.launch.param(found[0]).is_integer is False:
+        found = plain_limit(c, frozenset(self.values))
+        if found is None:
             return
         name, op, bound = found
+        if not self.launch.param(name).is_integer:
+            self._float_limit(name, op, bound)
+            return
         if bound.names & buffers or bound.names - set(self.launch.integers):
             return
         value = self._poly(bound)
@@ -422,6 +427,15 @@ class _Builder:
             end = value if op == "<" else value + 1
             hi = end if hi is None else self.arena.extremum("min", (hi, end))
         self.limits[name] = (lo, hi)
+
+    def _float_limit(self, name: str, op: str, bound: Expression) -> None:
+        if bound.names or self.launch.param(name).strides is not None:
+            return
+        value = bound.interpret(self._algebra())
+        if isinstance(value, Poly):
+            value = self.arena.of_int(value)
+        if isinstance(value, Real) and value.op == "const":
+            self.float_facts.append(FloatFact(name, op, value.data))
 
     def _buffer(self, p: Param) -> SymbolicBuffer:
         assert p.shape is not None
@@ -517,7 +531,7 @@ def _simple_range(c: Expression, names: Mapping[str, Range]) -> tuple[str, Range
         case (a, op, b) if a.text in names and not b.names:
             name, bound = a.text, b
         case (a, op, b) if b.text in names and not a.names:
-            name, op, bound = b.text, _FLIP[op], a
+            name, op, bound = b.text, FLIP[op], a
         case _:
             return None
     try:
@@ -526,14 +540,3 @@ def _simple_range(c: Expression, names: Mapping[str, Range]) -> tuple[str, Range
         return None
     limit: dict[str, Range] = {"<": (None, k - 1), "<=": (None, k), ">": (k + 1, None), ">=": (k, None), "==": (k, k)}
     return (name, limit[op]) if op in limit else None
-
-
-def _plain_limit(c: Expression, known: frozenset[str]) -> tuple[str, str, Expression] | None:
-    """(buffer, op, bound) of `x[i][j] op bound`, either way round, with distinct free indices."""
-    match c.comparison():
-        case (a, op, b):
-            for x, o, y in ((a, op, b), (b, _FLIP[op], a)):
-                name = x.whole_buffer()
-                if name is not None and not (known | y.names) & (x.names - {name}):
-                    return name, o, y
-    return None

@@ -27,7 +27,7 @@ def case_against(arena: Arena, facts: Facts, path: Pred, claim: Pred) -> dict[st
             continue
         values: Mapping[int, int] | None = _corner(arena, p.data, given)
         if values is None:
-            found = refute_le(arena, p.data, given, mask=facts.mask(path), timeout_s=2.0)
+            found = refute_le(arena, p.data, given, mask=facts.mask(path), timeout_s=4.0)
             values = found.values if found is not None else None
         if values is not None:
             return {"case": _case(arena, values)}

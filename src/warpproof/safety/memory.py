@@ -8,10 +8,12 @@ from typing import Final
 from warpproof.core import Claim, Status
 from warpproof.machine import Access, BufferInfo, Hazard, Obligation, Trace
 from warpproof.safety.cases import case_against
-from warpproof.solve import Facts
-from warpproof.terms import Arena, Poly, Pred, const, divide_monomial
+from warpproof.solve import Facts, coordinates
+from warpproof.terms import Arena, Poly, Pred
 
 Where = Callable[[int], str]
+Layout = tuple[tuple[Poly, ...], tuple[Poly, ...] | None]
+"""Extents, and strides where they leave gaps, in elements."""
 _HAZARDS: Final = {
     "uninitialised": "shared memory is initialised before it is read", "shared-bounds": "shared memory in bounds",
     "misaligned": "shared memory accesses are aligned", "unwritten": "global memory is written before it is read",
@@ -20,10 +22,13 @@ _HAZARDS: Final = {
 
 def memory_claims(
     arena: Arena, facts: Facts, trace: Trace, buffers: Mapping[str, BufferInfo],
-    shapes: Mapping[str, tuple[Poly, ...]], where: Where,
+    layouts: Mapping[str, Layout], where: Where,
 ) -> list[Claim]:
     """One claim per access, hazard and alignment condition."""
-    claims = [_in_bounds(arena, facts, a, buffers[a.buffer], shapes.get(a.buffer, ()), where) for a in _distinct(trace)]
+    flat: Layout = ((), None)
+    claims = [
+        _in_bounds(arena, facts, a, buffers[a.buffer], layouts.get(a.buffer, flat), where) for a in _distinct(trace)
+    ]
     for a in trace.accesses:
         if a.kind in ("store", "atomic") and not buffers[a.buffer].writable:
             feasible = not facts.infeasible(a.path)
@@ -45,10 +50,10 @@ def _distinct(trace: Trace) -> list[Access]:
 
 
 def _in_bounds(
-    arena: Arena, facts: Facts, a: Access, info: BufferInfo, shape: tuple[Poly, ...], where: Where
+    arena: Arena, facts: Facts, a: Access, info: BufferInfo, layout: Layout, where: Where
 ) -> Claim:
     text = f"{'update' if a.kind == 'atomic' else a.kind} of {a.buffer} is in bounds"
-    how = _bounded(arena, facts, a.index, info.size, shape, a.path)
+    how = _bounded(arena, facts, a.index, info.size, layout, a.path)
     if how:
         return Claim("memory", text, Status.SHOWN, how, where(a.instruction))
     inside = arena.conj((arena.le(-a.index), arena.le(a.index - info.size + 1)))
@@ -57,40 +62,18 @@ def _in_bounds(
     return Claim("memory", text, Status.OPEN, place=where(a.instruction), hint=hint, data=data)
 
 
-def _bounded(arena: Arena, facts: Facts, index: Poly, size: Poly, shape: tuple[Poly, ...], path: Pred) -> str:
+def _bounded(arena: Arena, facts: Facts, index: Poly, size: Poly, layout: Layout, path: Pred) -> str:
     """How the index was shown to be in range; empty when it was not."""
     low, high = arena.le(-index), arena.le(index - size + 1)
     if facts.implied(path, low) and facts.implied(path, high):
         return "positivity"
-    if len(shape) > 1 and _by_coordinates(arena, facts, index, shape, path):
+    shape, strides = layout
+    upward = all(facts.implied(arena.true, arena.le(-s)) for s in strides or ())
+    if len(shape) > 1 and upward and coordinates(facts, path, index, shape, strides, bounded=False):
         return "positivity by coordinates"
     if facts.implied(path, low, hard=True) and facts.implied(path, high, hard=True):
         return "integer-sets"
     return ""
-
-
-def _by_coordinates(arena: Arena, facts: Facts, index: Poly, shape: tuple[Poly, ...], path: Pred) -> bool:
-    rest = index
-    for d, extent in enumerate(shape):
-        stride = const(1)
-        for s in shape[d + 1 :]:
-            stride = stride * s
-        if d == len(shape) - 1:
-            j = rest
-        elif len(stride.terms) == 1 and stride.as_int() is None:
-            ((m, c),) = stride.terms.items()
-            if not isinstance(c, int):
-                return False
-            j, rest = divide_monomial(rest, m, c)
-        elif stride.as_int() is not None:
-            j = arena.floor_div(rest, stride)
-            rest = rest - j * stride
-        else:
-            return False
-        inside = arena.conj((arena.le(-j), arena.le(j - extent + 1)))
-        if not facts.implied(path, inside, hard=True):
-            return False
-    return True
 
 
 def _hazard(arena: Arena, facts: Facts, h: Hazard, where: Where) -> Claim:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from warpproof.core import Claim, Status
 from warpproof.machine import Access, BufferInfo, Trace
@@ -10,11 +10,13 @@ from warpproof.solve import Answer, Facts, Piece, Problem, disjoint, equal_index
 from warpproof.terms import Arena, Poly
 
 Where = Callable[[int], str]
+Split = Callable[[Access], tuple[tuple[int, ...], tuple[Poly, ...]]]
+"""How many dimensions each coordinate of an access counts, and the coordinates."""
 
 
 def race_claims(
     arena: Arena, facts: Facts, trace: Trace, buffers: Mapping[str, BufferInfo], blocks: Sequence[int],
-    split: Callable[[Access], tuple[Poly, ...]], where: Where,
+    split: Split, where: Where,
 ) -> list[Claim]:
     """Claims for shared memory (from the run's footprints) and for every buffer that is written."""
     claims: list[Claim] = []
@@ -38,7 +40,7 @@ def race_claims(
 
 def _atomically(
     arena: Arena, facts: Facts, trace: Trace, name: str, blocks: Sequence[int],
-    split: Callable[[Access], tuple[Poly, ...]], where: Where,
+    split: Split, where: Where,
 ) -> Claim:
     """Atomic updates do not race with each other (both are strong, at the scope of all threads), only with others."""
     text = f"elements of {name} that are updated atomically are accessed in no other way"
@@ -57,17 +59,17 @@ def _atomically(
 
 
 def _pieces(
-    arena: Arena, accesses: Sequence[Access], blocks: Sequence[int], split: Callable[[Access], tuple[Poly, ...]]
+    arena: Arena, accesses: Sequence[Access], blocks: Sequence[int], split: Split
 ) -> list[Piece]:
-    parts = [split(a) for a in accesses]
-    if len({len(p) for p in parts}) > 1:
-        parts = [(a.index,) for a in accesses]
+    split_up = [split(a) for a in accesses]
+    alike = len({counts for counts, _ in split_up}) == 1
+    parts = [index if alike else (a.index,) for a, (_, index) in zip(accesses, split_up)]
     return [Piece(arena.conjuncts(a.path), a.loops, tuple(blocks), p) for a, p in zip(accesses, parts)]
 
 
 def _buffer(
     arena: Arena, facts: Facts, trace: Trace, info: BufferInfo, blocks: Sequence[int],
-    split: Callable[[Access], tuple[Poly, ...]], where: Where,
+    split: Split, where: Where,
 ) -> list[Claim]:
     """Writes of one buffer against each other, and its reads against its writes."""
     problem = Problem(arena, facts.launch)
@@ -83,6 +85,19 @@ def _buffer(
         claims.append(_claim(text, equal_index_same_thread(problem, reads, writes), where(loads[0].instruction)))
         claims.append(_read_first(facts, info.name, loads, stores, both, where))
     return claims
+
+
+def _alone(loads: Sequence[Access], stores: Sequence[Access], both: Sequence[Piece]) -> Iterator[list[Piece]]:
+    """Accesses that must not reach one element twice: loads of the entry contents with all stores, and a reload with
+    the stores of those loops in which one may have come after the store that it was answered by."""
+    reads, writes = both[: len(loads)], both[len(loads) :]
+    fresh = [p for a, p in zip(loads, reads) if a.kind == "load"]
+    if fresh:
+        yield [*fresh, *writes]
+    for a, p in zip(loads, reads):
+        between = [q for s, q in zip(stores, writes) if set(s.loops) & set(a.open_loops)]
+        if between:
+            yield [p, *between]
 
 
 def _claim(text: str, answer: Answer, place: str) -> Claim:
@@ -112,7 +127,10 @@ def _read_first(
     apart = all(
         facts.implied(arena.conj((a.path, s.path)), arena.ne(a.index - s.index), hard=True) for a, s in late
     )
-    if apart and injective(Problem(arena, facts.launch), both, ("lane", "blocks", "loops")).holds:
+    if apart and all(
+        injective(Problem(arena, facts.launch), group, ("lane", "blocks", "loops")).holds
+        for group in _alone(loads, stores, both)
+    ):
         return Claim("races", text, Status.SHOWN, "integer-sets", place)
     return Claim("races", text, Status.OPEN, place=place,
                  hint=f"{name} is read and written; the order within a thread was not shown")

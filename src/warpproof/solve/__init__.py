@@ -1,5 +1,6 @@
 """Integer sets (isl), SMT (z3 in a child process), entailment: decision procedures behind one kind of answer."""
 
+from warpproof.solve.coordinates import Coordinates, coordinates, product
 from warpproof.solve.entailment import implies
 from warpproof.solve.facts import Facts
 from warpproof.solve.linearise import Box, Region
@@ -19,7 +20,7 @@ from warpproof.solve.smt import SmtAnswer, SmtWorker, ask
 from warpproof.solve.smtlib import Sample, entails, refute_le, sample, script
 
 __all__ = [
-    "Answer", "Box", "Facts", "Piece", "Problem", "Region", "Sample", "SmtAnswer", "SmtWorker", "ask", "covers",
-    "disjoint", "entails", "equal_index_same_thread", "exactly_once", "implies", "injective", "nonempty", "refute_le",
-    "sample", "script", "single_thread", "within",
+    "Answer", "Box", "Coordinates", "Facts", "Piece", "Problem", "Region", "Sample", "SmtAnswer", "SmtWorker", "ask",
+    "coordinates", "covers", "disjoint", "entails", "equal_index_same_thread", "exactly_once", "implies", "injective",
+    "nonempty", "product", "refute_le", "sample", "script", "single_thread", "within",
 ]

@@ -11,6 +11,7 @@ from warpproof.algebra import (
     Certificate,
     Formula,
     LaneFields,
+    affine_parts,
     conjunction,
     definition,
     formula,
@@ -24,7 +25,6 @@ from warpproof.core import Unsupported
 from warpproof.solve.linearise import lifted_atoms
 from warpproof.solve.pieces import (
     FIRST_LOCAL,
-    affine_parts,
     definitions_of,
     lane_bounds,
     polys_of,

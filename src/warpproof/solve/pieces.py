@@ -17,12 +17,12 @@ from warpproof.algebra import (
     TRUE,
     Formula,
     LaneFields,
+    affine_parts,
     at_most,
     conjunction,
     definition,
     formula,
     lane_classes,
-    lane_fields,
     monotone_trip,
     support,
     vectors,
@@ -33,7 +33,6 @@ from warpproof.terms import Arena, IntVector, Poly, Pred
 FIRST_COPY: Final = -50
 FIRST_STRIDE: Final = -80
 FIRST_LOCAL: Final = -100
-MAX_PARTS: Final = 32
 EMPTY: Final[frozenset[int]] = frozenset()
 
 
@@ -196,23 +195,6 @@ def definitions_of(
                 exact = exact and out[a].exact() and (atom.kind != "trip" or monotone_trip(arena, atom))
                 queue.extend(out[a].polys())
     return out, exact
-
-
-def affine_parts(found: list[IntVector], lanes: IntVector) -> list[LaneFields]:
-    """Lane fields for the lanes, halved where the vectors are not affine on all of them."""
-    out: list[LaneFields] = []
-    stack = [lanes]
-    while stack:
-        part = stack.pop()
-        fields = lane_fields(found, part)
-        if fields is not None:
-            out.append(fields)
-        else:
-            half = len(part) // 2
-            stack += [part[half:], part[:half]]
-        if len(out) + len(stack) > MAX_PARTS:
-            raise Unsupported("integer sets", "lane-dependent values that are not affine in lane fields")
-    return out
 
 
 def _body(

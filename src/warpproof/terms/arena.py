@@ -77,6 +77,8 @@ class TermMap:
         if not a.args or self._skip(a.free, a.uniform):
             return Poly({(ident,): 1})
         args = tuple(self.poly(q) for q in a.args)
+        if a.kind == "sum" and self.atom(a.tag) != Poly({(a.tag,): 1}):
+            raise Unsupported("substitution", "a sum's bound variable would be captured")
         match a.kind:
             case "div":
                 return self.arena.floor_div(*args) if not a.tag else self.arena.derived("div", args, tag=a.tag)
@@ -307,6 +309,12 @@ class Arena(RealArena):
             explicit = self._range_preds(atom, b) if domain.op != "dom" else ()
             domain, body = self.conj((rename.pred(domain), *explicit)), rename.real(body)
         return self.real("fold", (body,), (op, b), domain)
+
+    def total(self, atom: int, domain: Pred, body: Poly) -> Poly:
+        """The integer sum of `body` over the values of `atom` in `domain`, as a `sum` unknown."""
+        b = self.bound(max(self.poly_height(body), domain.height) + 1)
+        rename = self.substitution({atom: Poly({(b,): 1})})
+        return self.derived("sum", (rename.poly(body),), rename.pred(domain), b)
 
     def _range_preds(self, atom: int, b: int) -> tuple[Pred, ...]:
         """The known range of a variable as conditions on the bound variable, which itself has no range."""

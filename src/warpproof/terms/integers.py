@@ -37,8 +37,11 @@ class IntegerArena:
         ident = len(self.atoms)
         if kind in _VARIABLE_KINDS:
             free = free | {ident}
+        if kind == "sum":
+            free = free - {tag}
         inside = [self.poly_height(p) for p in args] + ([pred.height] if pred is not None else [])
-        atom = Atom(ident, kind, name, args, pred, tag, free, uniform, max(inside, default=0))
+        height = max([*inside, *([self.atoms[tag].tag] if kind == "sum" else [])], default=0)
+        atom = Atom(ident, kind, name, args, pred, tag, free, uniform, height)
         self.atoms.append(atom)
         self._atom_key[key] = atom
         return atom
@@ -146,6 +149,8 @@ class IntegerArena:
             return lo, hi
         if atom.kind == "trip":
             return 1, None
+        if atom.kind == "sum":
+            return self._sum_range(atom)
         if atom.kind == "or":
             (a, b), (c, d) = self.bounds(atom.args[0]), self.bounds(atom.args[1])
             if a is None or c is None or a < 0 or c < 0:
@@ -154,6 +159,18 @@ class IntegerArena:
         if atom.kind == "elem":
             return self.elements.get((atom.name, atom.tag), (None, None))
         return None, None
+
+    def _sum_range(self, atom: Atom) -> Range:
+        """The range of a sum from that of its summand and the largest number of iterations."""
+        if atom.pred is None or atom.pred.op != "dom":
+            return None, None
+        slope, rest = atom.pred.data[1].split(atom.tag)
+        least, most = self.bounds(slope)[0], self.bounds(-rest)[1]
+        if least is None or least < 1 or most is None:
+            return None, None
+        count = max(1, most // least + 2)
+        lo, hi = self.bounds(atom.args[0])
+        return None if lo is None else min(lo, lo * count), None if hi is None else max(hi, hi * count)
 
     # ------------------------------------------------------------------ division
     def mod(self, p: Poly, q: Poly) -> Poly:

@@ -7,6 +7,8 @@ need x finite, which the reals domain demands where the operation is executed.
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections import Counter
+from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any, Final
 
@@ -19,7 +21,7 @@ from warpproof.terms.predicates import PredicateArena
 
 MINUS_INF: Final = 1
 PLUS_INF: Final = 2
-_FLAT_LIMIT: Final = 64
+_FLAT_LIMIT: Final = 4096
 
 
 class RealArena(PredicateArena):
@@ -137,9 +139,41 @@ class RealArena(PredicateArena):
         return self.real("load", data=(access, index))
 
     def of_int(self, p: Poly) -> Real:
-        """An integer as a real."""
+        """An integer as a real; sums over a loop become folds."""
         k = p.as_int()
-        return self.rational(k) if k is not None else self.real("int", data=p)
+        if k is not None:
+            return self.rational(k)
+        sums = {m: c for m, c in p.terms.items() if len(m) == 1 and self._summed(m[0])}
+        if not sums or not all(isinstance(c, int) for c in sums.values()):
+            return self.real("int", data=p)
+        out = self.of_int(Poly({m: c for m, c in p.terms.items() if m not in sums}))
+        for (a,), c in sums.items():
+            out = self.add(out, self.mul(self.rational(int(c)), self._spelled(a)))
+        return out
+
+    def _summed(self, ident: int) -> bool:
+        """A sum over a loop, or a choice between values with such sums."""
+        atom = self.atoms[ident]
+        return atom.kind == "sum" or (
+            atom.kind == "phi" and any(self._summed(a) for p in atom.args for m in p.terms for a in m if len(m) == 1)
+        )
+
+    def _spelled(self, ident: int) -> Real:
+        atom = self.atoms[ident]
+        pred = atom.pred if atom.pred is not None else self.true
+        if atom.kind == "sum":
+            return self.fold("add", atom.tag, pred, self._products(atom.args[0]))
+        return self.sel(pred, self.of_int(atom.args[0]), self.of_int(atom.args[1]))
+
+    def _products(self, p: Poly) -> Real:
+        """An integer as a sum of products of its unknowns."""
+        out = self.zero
+        for m, c in p.terms.items():
+            term = self.of_int(Poly({(): c}))
+            for a in m:
+                term = self.mul(term, self.of_int(Poly({(a,): 1})))
+            out = self.add(out, term)
+        return out
 
     def scalar(self, name: str) -> Real:
         """A float scalar parameter."""
@@ -331,26 +365,27 @@ class RealArena(PredicateArena):
         return self.real("sel", (a, b), pred=g)
 
     def _pull_common(self, g: Pred, op: str, a: Real, b: Real) -> Real | None:
-        for x, y, swap in ((a, b, False), (b, a, True)):
-            if x.op != op:
-                continue
-            xs = self.flatten(x, op)
-            ys = self.flatten(y, op) if y.op == op else [y]
-            if len(xs) > _FLAT_LIMIT or len(ys) >= len(xs):
-                continue
-            rest = list(xs)
-            try:
-                for t in ys:
-                    rest.remove(t)
-            except ValueError:
-                continue
-            extra = rest[0]
-            for t in rest[1:]:
-                extra = self.combine(op, extra, t)
-            unit = self.identity(op)
-            inner = self.sel(g, extra, unit) if not swap else self.sel(self.negate(g), extra, unit)
-            return self.combine(op, y, inner)
-        return None
+        """g ? s ⊕ x : s ⊕ y as s ⊕ (g ? x : y) where one side is all of s, or s is carried by a loop."""
+        if op not in (a.op, b.op):
+            return None
+        xs, ys = Counter(self.flatten(a, op)), Counter(self.flatten(b, op))
+        if max(xs.total(), ys.total()) > _FLAT_LIMIT:
+            return None
+        common = xs & ys
+        if common not in (xs, ys):
+            common = Counter({t: n for t, n in common.items() if t.op == "state"})
+        if not common:
+            return None
+        x, y = (self._joined(op, rest.elements()) for rest in (xs - common, ys - common))
+        base = a if common == xs else b if common == ys else self._joined(op, common.elements())
+        return self.combine(op, base, self.sel(g, x, y))
+
+    def _joined(self, op: str, parts: Iterable[Real]) -> Real:
+        """The parts combined, or the identity of the operation."""
+        out: Real | None = None
+        for t in parts:
+            out = t if out is None else self.combine(op, out, t)
+        return self.identity(op) if out is None else out
 
     def under(self, x: Real, g: Pred, value: bool, depth: int = 8) -> Real:
         """x simplified at its outer choices where g has this value (same lane)."""

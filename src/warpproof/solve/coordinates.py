@@ -1,0 +1,85 @@
+"""Addresses taken apart into array coordinates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from warpproof.solve.facts import Facts
+from warpproof.terms import Arena, Poly, Pred, const, divide_monomial
+
+_DIVISION_STEPS: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Coordinates:
+    """The coordinates of an element. One may count the elements of several adjacent dimensions: `counts` says of how
+    many."""
+
+    index: tuple[Poly, ...]
+    counts: tuple[int, ...]
+
+    @property
+    def whole(self) -> bool:
+        """True when every dimension has its own coordinate."""
+        return all(k == 1 for k in self.counts)
+
+
+def coordinates(
+    facts: Facts, path: Pred, index: Poly, shape: tuple[Poly, ...], strides: tuple[Poly, ...] | None = None, *,
+    bounded: bool,
+) -> Coordinates | None:
+    """The coordinates of an element offset, each shown to be in range on the path; None when that fails.
+
+    Dimensions whose own coordinates were not shown to be in range count as one, unless `strides` may leave gaps between
+    them. `bounded` says that the offset itself is in bounds, so that the first coordinate is.
+    """
+    arena = facts.arena
+    rest, each = index, []
+    for step in strides or tuple(product(shape[d + 1 :]) for d in range(len(shape))):
+        whole, rest = divide(arena, rest, step)
+        each.append(whole)
+    if rest.terms:
+        return None
+    out, counts = list[Poly](), list[int]()
+    carried, extent, count = const(0), const(1), 0
+    for d in reversed(range(len(shape))):
+        carried, extent, count = carried + each[d] * extent, extent * shape[d], count + 1
+        inside = arena.conj((arena.le(-carried), arena.le(carried - extent + 1)))
+        if (d == 0 and bounded) or facts.implied(path, inside, hard=True):
+            out.insert(0, carried)
+            counts.insert(0, count)
+            carried, extent, count = const(0), const(1), 0
+        elif strides is not None:
+            return None
+    return Coordinates(tuple(out), tuple(counts)) if not count else None
+
+
+def divide(arena: Arena, p: Poly, stride: Poly) -> tuple[Poly, Poly]:
+    """(q, r) with p = q·stride + r, moving what the leading term of the stride divides into q."""
+    k = stride.as_int()
+    if k is not None:
+        whole = arena.floor_div(p, const(k)) if k > 0 else const(0)
+        return whole, p - whole * k
+    lead = max(stride.terms, key=lambda m: (len(m), m))
+    c = stride.terms[lead]
+    if not isinstance(c, int):
+        return const(0), p
+    if len(stride.terms) == 1:
+        return divide_monomial(p, lead, c)
+    whole = const(0)
+    for _ in range(_DIVISION_STEPS):
+        more, _ = divide_monomial(p - whole * stride, lead, c)
+        if not more.terms:
+            break
+        whole = whole + more
+    return whole, p - whole * stride
+
+
+def product(ps: Sequence[Poly]) -> Poly:
+    """The product, 1 when there is nothing to multiply."""
+    out = const(1)
+    for p in ps:
+        out = out * p
+    return out

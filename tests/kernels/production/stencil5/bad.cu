@@ -1,0 +1,11 @@
+// WRONG (memory): the last row is treated as an inner one
+extern "C" __global__ void stencil5(const float* __restrict__ u, float* __restrict__ v, float c, int H, int W) {
+    const int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
+    if (x >= W || y >= H) return;
+    const int at = y * W + x;
+    if (x == 0 || y == 0 || x == W - 1) {
+        v[at] = u[at];
+        return;
+    }
+    v[at] = u[at] + c * (u[at - 1] + u[at + 1] + u[at - W] + u[at + W] - 4.0f * u[at]);
+}
