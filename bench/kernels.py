@@ -31,7 +31,7 @@ from warpproof.reference import trace
 
 ROOT: Final = Path(__file__).parents[1]
 KINDS: Final = ("equivalence", "memory", "races", "barriers", "conditions")
-STAGES: Final = ("reference", "execute", "equivalence", "conditions", "memory", "races", "barriers")
+STAGES: Final = ("reference", "execute", "equivalence", "conditions", "definedness", "memory", "races", "barriers")
 LIMIT_S: Final = 600.0
 
 
@@ -88,8 +88,8 @@ def in_child(contract: Path) -> dict[str, Any]:
     done = subprocess.run(command, capture_output=True, text=True, timeout=2 * LIMIT_S, check=False)
     if done.returncode:
         lines = done.stderr.strip().splitlines() or ["no output"]
-        return {"verdict": f"exit {done.returncode}", "why": lines[-1], "scope": "", "steps": 0, "terms": 0, "kinds": {},
-                "seconds": 0.0, "stages": {}, "peak_mb": 0.0}
+        return {"verdict": f"exit {done.returncode}", "why": lines[-1], "scope": "", "steps": 0, "terms": 0,
+                "kinds": {}, "seconds": 0.0, "stages": {}, "peak_mb": 0.0}
     return dict(json.loads(done.stdout))
 
 
@@ -105,11 +105,12 @@ def table(rows: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     proved = [r for r in rows.values() if r["verdict"] == "PROVED"]
     yield "# Kernel proofs in figures"
     yield ""
-    yield (f"{len(proved)} of {len(rows)} kernels are proved for all sizes in their scope. Processor seconds of a proof in a "
-           "fresh process, after start-up and compilation "
-           f"({platform.machine()}, Python {platform.python_version()}; `python bench/kernels.py`). Steps are symbolic "
-           "instructions executed, loop bodies several times; terms are hash-consed vectors over the threads of a block. "
-           "Obligations are the claims that the judge asks for, by what they are about.")
+    yield f"{len(proved)} of {len(rows)} kernels are proved for all sizes in their scope."
+    yield ""
+    yield (f"Made by `python bench/kernels.py` ({platform.machine()}, Python {platform.python_version()}). Times are "
+           "processor seconds of one proof in a fresh process, after start-up and compilation. Steps are symbolic "
+           "instructions executed, loop bodies several times; terms are hash-consed vectors over the threads of a "
+           "block. Claims are what the judge asks for, by what they are about.")
     yield ""
     yield ("| kernel | verdict | steps | terms | " + " | ".join(f"{k} claims" for k in KINDS) + " | "
            + " | ".join(f"{s} s" for s in STAGES) + " | all s | peak MB |")
@@ -117,8 +118,8 @@ def table(rows: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     for name, r in rows.items():
         counts = " | ".join(str(r["kinds"].get(k, 0)) for k in KINDS)
         times = " | ".join(f"{r['stages'].get(s, 0.0):.2f}" for s in STAGES)
-        yield (f"| {name} | {r['verdict']} | {r['steps']:,} | {r['terms']:,} | {counts} | {times} | {r['seconds']:.2f} | "
-               f"{r['peak_mb']:.0f} |")
+        yield (f"| {name} | {r['verdict']} | {r['steps']:,} | {r['terms']:,} | {counts} | {times} | "
+               f"{r['seconds']:.2f} | {r['peak_mb']:.0f} |")
     yield ""
     yield f"All proofs together: {sum(r['seconds'] for r in proved):.1f} s for those proved."
     yield ""

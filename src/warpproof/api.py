@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Generic, TypeVar
 
 from warpproof.core import InputError, Ledger
 from warpproof.counterexample import (
@@ -24,14 +24,15 @@ from warpproof.counterexample import (
     sample_call,
     sparse_launch,
 )
-from warpproof.frontends import PtxSource, TritonLaunch, load_kernel, read_source, select_entry, split_kernel
+from warpproof.frontends import Job, PtxSource, Question, Request, read_job, read_source, select_entry
 from warpproof.judge import Report
 from warpproof.machine import Outcome, emulate
 from warpproof.proving import Task
 from warpproof.proving import prove as prove_task
 from warpproof.ptx import Kernel, parse, resolve
-from warpproof.reference import Launch, load_contract, load_launch, load_spec
+from warpproof.reference import Launch
 
+T = TypeVar("T")
 Progress = Callable[[str], None]
 MAX_BUNDLE_BYTES: Final = 512 << 20
 SPARSE_STEPS: Final = 200_000
@@ -42,25 +43,6 @@ _RESERVE_S: Final = 3.0
 
 def silent(stage: str) -> None:
     """Report no progress."""
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """What is to be proved: a contract file, or a spec, a kernel and a launch file; and how.
-
-    `kernel` beside a contract replaces the one the contract names. Paths are as the user wrote them.
-    """
-
-    contract: str | None = None
-    spec: str | None = None
-    kernel: str | None = None
-    launch: str | None = None
-    kernel_name: str | None = None
-    arch: str | None = None
-    options: tuple[str, ...] = ()
-    timeout_s: float = 100.0
-    seed: int = 0
-    sample: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,47 +61,84 @@ class Problem:
         return self.kernels[0]
 
 
+class Plan(Generic[T]):
+    """A job whose own files were read: the kernel it asks for, and what is done once there is its PTX."""
+
+    def __init__(self, request: Request, finish: Callable[[PtxSource, Progress], T]) -> None:
+        self.request, self.finish = request, finish
+
+    def now(self, on_stage: Progress) -> T:
+        """Load the kernel in this process and finish."""
+        path = Path(self.request.path)
+        on_stage(f"reading {path.name}" if path.suffix == ".ptx" else f"compiling {path.name}")
+        return self.finish(self.request.load(), on_stage)
+
+
 def load(job: Job, on_stage: Progress = silent) -> Problem:
     """Read the contract or spec and launch, compile the kernel if it is source; InputError for whatever is wrong."""
+    question = _read(job, on_stage)
+    return Plan(question.request, lambda source, _: _problem(question, source)).now(on_stage)
+
+
+def _read(job: Job, on_stage: Progress) -> Question:
     on_stage("reading the contract")
-    launch, reference, path, name = _parts(job)
-    on_stage(f"reading {path.name}" if path.suffix == ".ptx" else f"compiling {path.name}")
-    options = (*launch.options.options, *job.options)
-    source = load_kernel(path, name, job.arch or launch.sm, options, _specialisation(launch))
-    module = parse(source.text, source.file)
-    names = [source.kernel, *(select_entry(source.text, s.kernel, source.file) for s in launch.steps[1:])]
+    return read_job(job)
+
+
+def _problem(question: Question, source: PtxSource) -> Problem:
+    module, steps = parse(source.text, source.file), question.launch.steps
+    names = [source.kernel, *(select_entry(source.text, s.kernel, source.file) for s in steps[1:])]
     kernels = tuple(resolve(module, n) for n in names)
-    return Problem(launch, reference, source, kernels, f"{path.name}::{'+'.join(names)}")
-
-
-def _specialisation(launch: Launch) -> TritonLaunch:
-    """What a front end that specialises kernels has to know of the launch."""
-    given = launch.options
-    counts = {"num_warps": given.num_warps, "num_stages": given.num_stages, "num_ctas": given.num_ctas}
-    return TritonLaunch(
-        tuple((p.name, p.dtype, p.kind.startswith("ptr")) for p in launch.params if p.kind != "ptr_null"),
-        given.constexprs, given.divisible_by_16, {k: v for k, v in counts.items() if v is not None},
-    )
-
-
-def _parts(job: Job) -> tuple[Launch, Callable[..., Mapping[str, Any]], Path, str | None]:
-    given, named = split_kernel(job.kernel) if job.kernel else (None, None)
-    if job.contract is not None:
-        file, _, which = job.contract.partition("::")
-        contract = load_contract(file, which or None)
-        path = contract.kernel_path if given is None else Path(given)
-        name = job.kernel_name or named or contract.kernel_name
-        return contract.launch, contract.reference, path, name
-    if given is None or job.spec is None or job.launch is None:
-        raise InputError("CLI601", "give a contract, or all of spec, kernel and launch")
-    launch = load_launch(Path(job.launch))
-    return launch, load_spec(job.spec), Path(given), job.kernel_name or named or launch.kernel or None
+    label = f"{Path(question.request.path).name}::{'+'.join(names)}"
+    return Problem(question.launch, question.reference, source, kernels, label)
 
 
 def prove(job: Job, on_stage: Progress = silent) -> Report:
     """The report on the job's kernel; InputError for input that cannot be used, Unsupported where nothing is known."""
+    return plan_prove(job, on_stage).now(on_stage)
+
+
+def run(job: Job, on_stage: Progress = silent) -> dict[str, Any]:
+    """One bit-exact run at the contract's sample sizes with random inputs, compared with the reference."""
+    return plan_run(job, on_stage).now(on_stage)
+
+
+def replay(file: str, on_stage: Progress = silent) -> dict[str, Any]:
+    """The run of a saved counterexample against the kernel as it is now."""
+    return plan_replay(file, on_stage).now(on_stage)
+
+
+def plan_prove(job: Job, on_stage: Progress = silent, question: Question | None = None) -> Plan[Report]:
+    """`prove` in two steps."""
     began = time.monotonic()
-    problem = load(job, on_stage)
+    question = question or _read(job, on_stage)
+    return Plan(question.request, lambda source, stage: _prove(job, _problem(question, source), stage, began))
+
+
+def plan_run(job: Job, on_stage: Progress = silent, question: Question | None = None) -> Plan[dict[str, Any]]:
+    """`run` in two steps."""
+    question = question or _read(job, on_stage)
+    launch = question.launch
+    if job.sample >= max(1, launch.examples):
+        raise InputError("RUN802", f"there is no sample {job.sample}; the contract has {launch.examples}",
+                         hint="give sample values in `sizes`, or examples=… of a Size")
+    sizes = launch.example(job.sample) if launch.examples else {}
+    return Plan(question.request, lambda source, stage: _run(
+        _problem(question, source), sample_call(launch, sizes, job.seed), stage))
+
+
+def plan_replay(file: str, on_stage: Progress = silent) -> Plan[dict[str, Any]]:
+    """`replay` in two steps."""
+    bundle = _bundle(Path(file))
+    job, found = bundle["job"], bundle["report"]["counterexample"]
+    names = ("contract", "spec", "kernel", "launch", "kernel_name", "arch")
+    if any(not isinstance(job.get(n), str | None) for n in names) or not isinstance(job.get("options", []), list):
+        raise InputError("CLI600", f"{file!r}: `job` is not one that `prove --save` wrote")
+    question = _read(Job(**{n: job.get(n) for n in names}, options=tuple(job.get("options", []))), on_stage)
+    return Plan(question.request, lambda source, stage: _replay(_problem(question, source), found, stage))
+
+
+def _prove(job: Job, problem: Problem, on_stage: Progress, began: float) -> Report:
     seconds = max(1.0, job.timeout_s * _SHARE - _RESERVE_S - (time.monotonic() - began))
     source = problem.source
     task = Task(problem.kernel, problem.launch, problem.reference, source.text, source.file, source.sources, seconds,
@@ -133,24 +152,7 @@ def prove(job: Job, on_stage: Progress = silent) -> Report:
     return replace(report, kernel=problem.label, time_s=time.monotonic() - began, peak_mb=_peak_mb())
 
 
-def run(job: Job, on_stage: Progress = silent) -> dict[str, Any]:
-    """One bit-exact run at the contract's sample sizes with random inputs, compared with the reference."""
-    problem = load(job, on_stage)
-    if job.sample >= max(1, problem.launch.examples):
-        raise InputError("RUN802", f"there is no sample {job.sample}; the contract has {problem.launch.examples}",
-                         hint="give sample values in `sizes`, or examples=… of a Size")
-    sizes = problem.launch.example(job.sample) if problem.launch.examples else {}
-    return _run(problem, sample_call(problem.launch, sizes, job.seed), on_stage)
-
-
-def replay(file: str, on_stage: Progress = silent) -> dict[str, Any]:
-    """The run of a saved counterexample against the kernel as it is now."""
-    bundle = _bundle(Path(file))
-    job, found = bundle["job"], bundle["report"]["counterexample"]
-    names = ("contract", "spec", "kernel", "launch", "kernel_name", "arch")
-    if any(not isinstance(job.get(n), str | None) for n in names) or not isinstance(job.get("options", []), list):
-        raise InputError("CLI600", f"{file!r}: `job` is not one that `prove --save` wrote")
-    problem = load(Job(**{n: job.get(n) for n in names}, options=tuple(job.get("options", []))), on_stage)
+def _replay(problem: Problem, found: Mapping[str, Any], on_stage: Progress) -> dict[str, Any]:
     if found.get("sparse"):
         return _run_sparse(problem, found, on_stage)
     schedule = found.get("schedule", "min-pc")

@@ -16,8 +16,8 @@ SHOWN = re.findall(r"```\n\$ warpproof (.*)\n((?:.*\n)*?)```\n", README)
 
 
 def plain(text: str) -> list[str]:
-    """The lines without numbers, kinds of evidence and spacing."""
-    text = re.sub(r"obligations?: .*", "obligations", text)
+    """The lines without numbers, kinds of evidence, what the machine can confine with, and spacing."""
+    text = re.sub(r"sandbox: .*", "sandbox", re.sub(r"obligations?: .*", "obligations", text))
     return [re.sub(r"\s+", " ", re.sub(r"\d+(\.\d+)?", "N", line)).strip() for line in text.splitlines()]
 
 

@@ -11,23 +11,34 @@ from pathlib import Path
 
 import pytest
 
-from warpproof.cli import supervise as module
-from warpproof.cli.supervise import Answer, Stopped, supervise
+from warpproof.cli import boxes
+from warpproof.cli.boxes import Stopped
+from warpproof.cli.confined import Sandbox
+from warpproof.cli.supervise import Answer, supervise
 from warpproof.core import Reason
 
-PRELUDE = "import json, os, resource, signal, sys, time\nfd = int(sys.argv[1])\n"
-PRELUDE += "def say(**m): os.write(fd, json.dumps(m).encode() + b'\\n')\n"
+PRELUDE = """
+import json, os, resource, signal, sys, time
+fd = int(sys.argv[1])
+def say(**m): os.write(fd, json.dumps(m).encode() + b'\\n')
+say(kernel={"path": sys.argv[2], "kernel": None, "sm": "sm_80", "options": [],
+            "triton": {"arguments": [], "constexprs": {}, "divisible_by_16": [], "options": {}}})
+say(confined={"layers": [], "missing": {}}, pid=os.getpid())
+"""
 
 
 @pytest.fixture
-def child(monkeypatch: pytest.MonkeyPatch):
+def child(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     """Supervise a child that runs the given code; gives the outcome, the stages and the seconds it took."""
 
     def start(code: str, timeout: float = 20.0, memory: int = 2 << 30) -> tuple[Answer | Stopped, list[str], float]:
-        monkeypatch.setattr(module, "worker_command", lambda fd, _: [sys.executable, "-c", PRELUDE + code, str(fd)])
+        kernel = tmp_path / "kernel.ptx"
+        kernel.write_text("", encoding="utf-8")
+        monkeypatch.setattr(boxes, "worker_command", lambda work, incoming, outgoing: [
+            sys.executable, "-c", PRELUDE + code, str(outgoing), str(kernel)])
         stages: list[str] = []
         began = time.monotonic()
-        outcome = supervise({"task": "prove"}, timeout, memory, stages.append)
+        outcome = supervise({"task": "prove"}, timeout, memory, stages.append, Sandbox("off"))
         return outcome, stages, time.monotonic() - began
 
     return start
@@ -40,19 +51,19 @@ def stopped(outcome: Answer | Stopped) -> Stopped:
 
 def test_an_answer_ends_it(child) -> None:
     outcome, stages, seconds = child("say(stage='a'); say(stage='b'); print('noise'); sys.stdout.flush()\n"
-                                     "say(result=3); time.sleep(60)")
-    assert outcome == Answer({"result": 3}, "noise\n")
-    assert stages == ["a", "b"]
+                                     "say(result={}); time.sleep(60)")
+    assert outcome == Answer({"result": {}}, "noise\n")
+    assert stages == ["reading kernel.ptx", "a", "b"]
     assert seconds < 10
 
 
 def test_a_long_answer_in_pieces(child) -> None:
     outcome, _, _ = child("""
-data = json.dumps({'result': 'x' * 3_000_000}).encode() + b'\\n'
+data = json.dumps({'result': {'long': 'x' * 3_000_000}}).encode() + b'\\n'
 while data: data = data[os.write(fd, data[:100_003]):]
 """)
     assert isinstance(outcome, Answer)
-    assert len(outcome.message["result"]) == 3_000_000
+    assert len(outcome.message["result"]["long"]) == 3_000_000
 
 
 def test_hang(child) -> None:
@@ -78,6 +89,12 @@ def test_chatter_does_not_move_the_deadline(child) -> None:
     ("os.write(fd, b'{\"result\": 1'); sys.exit(0)", Reason.CRASH),
     ("os.write(fd, b'no json\\n'); time.sleep(60)", Reason.CRASH),
     ("os.write(fd, b'[1]\\n'); time.sleep(60)", Reason.CRASH),
+    ("os.write(fd, b'[' * 100_000 + b'\\n'); time.sleep(60)", Reason.CRASH),
+    ("say(kernel={'path': '/etc/passwd'}); time.sleep(60)", Reason.CRASH),
+    ("say(confined={}, pid=1); time.sleep(60)", Reason.CRASH),
+    ("say(question={'text': 3}); time.sleep(60)", Reason.CRASH),
+    ("say(result=3); time.sleep(60)", Reason.CRASH),
+    ("os.kill(os.getpid(), signal.SIGSYS)", Reason.SANDBOX),
     ("os.write(fd, b'\\xff\\n'); time.sleep(60)", Reason.CRASH),
     ("os.kill(os.getpid(), signal.SIGKILL)", Reason.MEMORY),
     ("sys.stderr.write('terminate: std::bad_alloc'); sys.stderr.flush(); os.abort()", Reason.MEMORY),
@@ -98,7 +115,7 @@ import subprocess
 p = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])
 open({str(note)!r}, 'w').write(str(p.pid))
 """
-    for ending in ("say(result=1)", "os.abort()", "time.sleep(60)"):
+    for ending in ("say(result={})", "os.abort()", "time.sleep(60)"):
         child(code + ending, 1.5)
         pid = int(note.read_text())
         for _ in range(100):

@@ -6,45 +6,13 @@ The references are plain NumPy over float64.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pytest
+from subjects import Subject, array, count, launch, verdict
 
 from warpproof.core import Verdict
-from warpproof.frontends import compile_cuda
-from warpproof.proving import Task, prove
-from warpproof.ptx import parse, resolve
-from warpproof.reference import load_launch
-
-
-@dataclass(frozen=True)
-class Subject:
-    """A kernel, what makes it wrong (text and its replacement), its launch and its reference."""
-
-    source: str
-    fault: tuple[str, str]
-    manifest: Mapping[str, Any]
-    reference: Callable[..., Mapping[str, Any]]
-
-
-def array(name: str, kind: str, *shape: str) -> dict[str, Any]:
-    """An f32 buffer in the launch manifest."""
-    return {"name": name, "kind": f"ptr_{kind}", "dtype": "f32", "shape": list(shape)}
-
-
-def count(name: str) -> dict[str, Any]:
-    """A size in the launch manifest."""
-    return {"name": name, "kind": "scalar", "dtype": "i32"}
-
-
-def launch(params: list[dict[str, Any]], sizes: dict[str, list[int]], grid: str, block: int) -> dict[str, Any]:
-    """The launch manifest; every size is at least 1 and at most a million."""
-    bounds = [f"{name} {text}" for name in sizes for text in (">= 1", "<= 2**20")]
-    return {"kernel": "k", "params": params, "sizes": sizes, "preconditions": bounds, "grid": [grid, "1", "1"],
-            "block": [block, 1, 1], "dynamic_shared": "0"}
 
 
 def logsumexp(x: Any, y: Any, n: Any) -> dict[str, Any]:
@@ -56,6 +24,28 @@ def logsumexp(x: Any, y: Any, n: Any) -> dict[str, Any]:
 def weighted(x: Any, w: Any, y: Any, n: Any) -> dict[str, Any]:
     """Row sums weighted by w."""
     return {"y": x @ w}
+
+
+def row_sums(x: Any, y: Any, n: Any) -> dict[str, Any]:
+    """Row sums."""
+    return {"y": x.sum(axis=1)}
+
+
+def running_maximum(x: Any, y: Any, rows: Any, n: Any) -> dict[str, Any]:
+    """The greatest element so far along each row."""
+    before = np.arange(n)[None, :] <= np.arange(n)[:, None]
+    return {"y": np.where(before[None], x[:, None, :], -np.inf).max(axis=2)}
+
+
+def statistics(x: Any, mean: Any, variance: Any, rows: Any, n: Any) -> dict[str, Any]:
+    """Mean and variance of each row."""
+    return {"mean": x.mean(axis=1), "variance": x.var(axis=1)}
+
+
+def normalised(x: Any, y: Any, rows: Any, n: Any) -> dict[str, Any]:
+    """Each row less its mean, over its standard deviation."""
+    centred = x - x.mean(axis=1, keepdims=True)
+    return {"y": centred / np.sqrt(x.var(axis=1, keepdims=True) + np.float32(1e-5))}
 
 
 def swish(x: Any, y: Any, n: Any) -> dict[str, Any]:
@@ -107,6 +97,74 @@ extern "C" __global__ void k(const float* __restrict__ x, const float* __restric
                {"rows": [2, 3], "n": [5, 70]}, "rows", 32),
         weighted,
     ),
+    "several-exits": Subject(
+        """
+extern "C" __global__ void k(const float* __restrict__ x, float* __restrict__ y, int n) {
+    const float* row = x + (size_t)blockIdx.x * n;
+    float s = 0.f;
+    for (int base = 0; base < n; base += 64) {
+        int i = base + threadIdx.x;
+        if (i >= n) break;
+        s += row[i];
+        if (i + 32 >= n) break;
+        s += row[i + 32];
+    }
+    for (int d = 16; d; d >>= 1) s += __shfl_xor_sync(~0u, s, d);
+    if (threadIdx.x == 0) y[blockIdx.x] = s;
+}""",
+        ("i + 32 >= n", "i + 33 >= n"),
+        launch([array("x", "in", "rows", "n"), array("y", "out", "rows"), count("n")], {"rows": [2, 3], "n": [5, 150]},
+               "rows", 32),
+        row_sums,
+    ),
+    "running-maximum": Subject(
+        """
+extern "C" __global__ void k(const float* __restrict__ x, float* __restrict__ y, int rows, int n) {
+    int r = blockIdx.x * blockDim.x + threadIdx.x;
+    if (r >= rows) return;
+    float m = -INFINITY;
+    for (int i = 0; i < n; ++i) { m = fmaxf(m, x[(size_t)r * n + i]); y[(size_t)r * n + i] = m; }
+}""",
+        ("m = -INFINITY", "m = 0.f"),
+        launch([array("x", "in", "rows", "n"), array("y", "out", "rows", "n"), count("rows"), count("n")],
+               {"rows": [2, 3], "n": [5, 70]}, "(rows+127)//128", 128),
+        running_maximum,
+    ),
+    "welford": Subject(
+        """
+extern "C" __global__ void k(const float* __restrict__ x, float* __restrict__ mean, float* __restrict__ variance,
+                             int rows, int n) {
+    int r = blockIdx.x * blockDim.x + threadIdx.x;
+    if (r >= rows) return;
+    float m = 0.f, q = 0.f;
+    for (int i = 0; i < n; ++i) {
+        float v = x[(size_t)r * n + i], d = v - m;
+        m += d / (i + 1);
+        q += d * (v - m);
+    }
+    mean[r] = m; variance[r] = q / n;
+}""",
+        ("q += d * (v - m);", "q += d * d;"),
+        launch([array("x", "in", "rows", "n"), array("mean", "out", "rows"), array("variance", "out", "rows"),
+                count("rows"), count("n")], {"rows": [2, 3], "n": [5, 70]}, "(rows+127)//128", 128),
+        statistics,
+    ),
+    "welford-layernorm": Subject(
+        """
+extern "C" __global__ void k(const float* __restrict__ x, float* __restrict__ y, int rows, int n) {
+    int r = blockIdx.x * blockDim.x + threadIdx.x;
+    if (r >= rows) return;
+    const float* a = x + (size_t)r * n;
+    float m = 0.f, q = 0.f, c = 0.f;
+    for (int i = 0; i < n; ++i) { c += 1.f; float d = a[i] - m; m += d / c; q += d * (a[i] - m); }
+    float scale = rsqrtf(q / n + 1e-5f);
+    for (int i = 0; i < n; ++i) y[(size_t)r * n + i] = (a[i] - m) * scale;
+}""",
+        ("m += d / c;", "m += d / n;"),
+        launch([array("x", "in", "rows", "n"), array("y", "out", "rows", "n"), count("rows"), count("n")],
+               {"rows": [2, 3], "n": [5, 70]}, "(rows+127)//128", 128),
+        normalised,
+    ),
     "library-exponential": Subject(
         """
 extern "C" __global__ void k(const float* __restrict__ x, float* __restrict__ y, int n) {
@@ -118,14 +176,6 @@ extern "C" __global__ void k(const float* __restrict__ x, float* __restrict__ y,
         swish,
     ),
 }
-
-
-def verdict(subject: Subject, source: str) -> Verdict:
-    """The verdict on a source under the subject's launch."""
-    text = compile_cuda(source, kernel="k").text
-    manifest = load_launch(subject.manifest)
-    kernel = resolve(parse(text, "k.ptx"), "k")
-    return prove(Task(kernel, manifest, subject.reference, text, "k.ptx", {}, 120.0), lambda stage: None).verdict
 
 
 @pytest.mark.parametrize("name", SUBJECTS)

@@ -1,7 +1,7 @@
 """Kernels as they are written in production: each is proved for all sizes, and its wrong twin refuted by a run.
 
-A folder holds `kernel.cu`, its contract and `bad.cu`, whose first line says what is wrong. `OPEN` lists the kernels that
-are not proved yet, with the reason that equivalence gives: one that gets proved leaves the list.
+A folder holds `kernel.cu`, its contract and `bad.cu`, whose first line says what is wrong. `OPEN` lists the kernels
+that are not proved yet, with the reason that equivalence gives: one that gets proved leaves the list.
 """
 
 from __future__ import annotations
@@ -18,14 +18,18 @@ pytest.importorskip("cuda.bindings.nvrtc")
 
 FOLDER = Path(__file__).parent / "production"
 NAMES = sorted(p.parent.name for p in FOLDER.glob("*/contract.py"))
-OPEN: dict[str, str] = {}
+OPEN = {  # a pair of value and position, merged running means, atomics and data-dependent stores, the library's tanh …
+    "argmax": {"unsupported"}, "gelu": {"unsupported"}, "histogram": {"unsupported"}, "im2col": {"timeout", "unproved"},
+    "layernorm_welford": {"timeout", "unproved"}, "scatter_permutation": {"unsupported"}, "top1_gating": {"unproved"},
+}
+OPEN_TIMEOUT_S = 15.0
 SAID = re.compile(r"// WRONG \(([a-z, ]+)\): ")
 
 
-def report(name: str, kernel: str) -> Report:
+def report(name: str, kernel: str, seconds: float = 100.0) -> Report:
     """The report on a kernel of the suite."""
     folder = FOLDER / name
-    return api.prove(api.Job(contract=str(folder / "contract.py"), kernel=str(folder / kernel)))
+    return api.prove(api.Job(contract=str(folder / "contract.py"), kernel=str(folder / kernel), timeout_s=seconds))
 
 
 @pytest.mark.parametrize("name", [n for n in NAMES if n not in OPEN])
@@ -37,10 +41,12 @@ def test_kernel_is_proved(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(OPEN))
 def test_kernel_is_not_proved_yet(name: str) -> None:
-    found = report(name, "kernel.cu")
+    found = report(name, "kernel.cu", OPEN_TIMEOUT_S)
     equivalence = found.properties["equivalence"]
-    assert equivalence is not None and equivalence.reason is not None
-    assert (found.verdict.value, equivalence.reason.value) == ("INCONCLUSIVE", OPEN[name])
+    assert equivalence is not None
+    assert equivalence.reason is not None
+    assert found.verdict.value == "INCONCLUSIVE"
+    assert equivalence.reason.value in OPEN[name]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -65,7 +65,8 @@ def test_a_store_between_the_loops_comes_later() -> None:
 
 def test_a_loop_that_updates_the_element_it_reads() -> None:
     """The store before the loop answers the load of the first iteration only."""
-    body = f"""mov.f32 %f2, 0f3F800000; setp.ge.s32 %p1, %t, %i_n; @%p1 bra DONE; {put('%f2', 'y', '%t')} mov.u32 %r2, %t;
+    body = f"""mov.f32 %f2, 0f3F800000; setp.ge.s32 %p1, %t, %i_n; @%p1 bra DONE; {put('%f2', 'y', '%t')}
+        mov.u32 %r2, %t;
         M: {element('%f4', 'y', '%t')} {put('%f4', 'z', '%r2')} add.f32 %f5, %f4, %f2; {put('%f5', 'y', '%t')}
         add.s32 %r2, %r2, 64; setp.lt.s32 %p4, %r2, %i_n; @%p4 bra M;"""
 
@@ -78,7 +79,8 @@ def test_a_loop_that_updates_the_element_it_reads() -> None:
 @pytest.mark.parametrize(("second", "good"), [("@%p1 bra DONE;", True), ("", False)])
 def test_branches_that_exclude_each_other(second: str, good: bool) -> None:
     """Only what the same thread stored on a path that it took can be seen."""
-    body = f"""{ZERO} mov.u32 %r1, %g; setp.ge.s32 %p2, %g, %i_n; @%p2 bra DONE; rem.u32 %r3, %g, 2; setp.eq.s32 %p1, %r3, 0;
+    body = f"""{ZERO} mov.u32 %r1, %g; setp.ge.s32 %p2, %g, %i_n; @%p2 bra DONE;
+        rem.u32 %r3, %g, 2; setp.eq.s32 %p1, %r3, 0;
         {element('%f4', 'y', '%g')} @!%p1 bra A; {put('%f9', 'y', '%g')} {put('%f4', 'z', '%g')} A: {second}
         {element('%f5', 'y', '%g')} {put('%f5', 'z', '%g')}"""
     assert proved(Small(body, PARAMS, extra=SCRATCH), kept) == good

@@ -53,11 +53,27 @@ def test_rows_that_are_a_pitch_apart(condition: str, column: str, good: bool) ->
     """Rows that may overlap have elements with two values; a store between rows is no element at all."""
     params = (("x", "ptr_in", "f32", ("rows", "8")), ("y", "ptr_out", "f32", ("rows", "8")))
     body = f"""setp.ge.s32 %p1, %t, 8; shl.b32 %r3, %c, 3; add.s32 %r3, %r3, %t; @%p1 bra DONE; add.s32 %r4, %t, 1;
-        mul.lo.s32 %r5, %c, %i_pitch; add.s32 %r6, %r5, {column}; {element('%f1', 'x', '%r3')} {put('%f1', 'y', '%r6')}"""
-    kernel = Small(body, params, ("rows", "pitch"), ("rows >= 1", "rows <= 1000", "pitch <= 1000", "pitch >= 1", condition),
-                   ("rows",), 64, {"y": {"strides": ["pitch", "1"]}})
+        mul.lo.s32 %r5, %c, %i_pitch; add.s32 %r6, %r5, {column}; {element('%f1', 'x', '%r3')}
+        {put('%f1', 'y', '%r6')}"""
+    limits = ("rows >= 1", "rows <= 1000", "pitch <= 1000", "pitch >= 1", condition)
+    kernel = Small(body, params, ("rows", "pitch"), limits, ("rows",), 64, {"y": {"strides": ["pitch", "1"]}})
 
     def reference(x: Any, rows: int, pitch: int) -> dict[str, Any]:
         return {"y": x + 0.0}
 
     assert proved(kernel, reference) == good
+
+
+def test_what_holds_in_a_lane_says_nothing_of_its_neighbour() -> None:
+    """Where a lane's own sum is positive, the maximum with 0 is that sum; the neighbour's may still be 0."""
+    body = f"""mov.f32 %f1, 0f00000000; mov.u32 %r1, 0; L: shl.b32 %r3, %r1, 6; add.s32 %r3, %r3, %t;
+        {element('%f2', 'x', '%r3')} add.f32 %f1, %f1, %f2; add.s32 %r1, %r1, 1; setp.lt.s32 %p2, %r1, %i_n; @%p2 bra L;
+        max.f32 %f3, %f1, 0f00000000; shfl.sync.bfly.b32 %f4, %f3, 1, 31, -1; setp.gt.f32 %p3, %f1, 0f00000000;
+        selp.f32 %f5, %f4, 0f00000000, %p3; {put('%f5', 'y', '%t')}"""
+    params = (("x", "ptr_in", "f32", ("n", "64")), vector("y", "ptr_out", "64"))
+
+    def reference(x: Any, n: int) -> dict[str, Any]:
+        own = x.sum(axis=0)
+        return {"y": np.where(own > 0, own.reshape(32, 2)[:, ::-1].reshape(64), 0)}
+
+    assert not proved(Small(body, params, grid=("1",)), reference)

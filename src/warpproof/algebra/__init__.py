@@ -1,6 +1,6 @@
 """Decision procedures on terms: normal forms over the reals, signs, and integer positivity with certificates."""
 
-from warpproof.algebra.cases import Cases
+from warpproof.algebra.cases import Cases, here
 from warpproof.algebra.constraints import (
     DERIVED,
     FALSE,
@@ -19,11 +19,12 @@ from warpproof.algebra.constraints import (
     support,
 )
 from warpproof.algebra.evaluation import Undefined, evaluate, satisfies
-from warpproof.algebra.forms import Form, Forms
+from warpproof.algebra.forms import Form, Forms, add
 from warpproof.algebra.lane_fields import FIRST_FIELD, LaneFields, affine_parts, distinct_lanes, lane_fields, vectors
 from warpproof.algebra.limits import limits
 from warpproof.algebra.normal import Normaliser
 from warpproof.algebra.positivity import Certificate, check, contradicts, prove_le
+from warpproof.algebra.quotients import cancelled
 from warpproof.algebra.scaling import Scaling
 from warpproof.algebra.signs import Sign, Signs
 from warpproof.algebra.transcript import transcript
@@ -31,9 +32,8 @@ from warpproof.algebra.variables import Change, choose_changes
 
 __all__ = [
     "DERIVED", "FALSE", "FIRST_FIELD", "TRUE", "Cases", "Certificate", "Change", "Form", "Forms", "Formula",
-    "LaneFields", "Normaliser", "Scaling", "Sign", "Signs", "Undefined", "affine_parts", "at_most", "check",
-    "choose_changes", "conjunction",
-    "contradicts", "definition", "disjunction", "distinct_lanes", "evaluate", "formula", "lane_classes", "lane_fields",
-    "limits", "monotone_trip", "negation", "pred_polys", "prove_le", "satisfies", "split_lanes", "support",
-    "transcript", "vectors",
+    "LaneFields", "Normaliser", "Scaling", "Sign", "Signs", "Undefined", "add", "affine_parts", "at_most",
+    "cancelled", "check", "choose_changes", "conjunction", "contradicts", "definition", "disjunction",
+    "distinct_lanes", "evaluate", "formula", "here", "lane_classes", "lane_fields", "limits", "monotone_trip",
+    "negation", "pred_polys", "prove_le", "satisfies", "split_lanes", "support", "transcript", "vectors",
 ]

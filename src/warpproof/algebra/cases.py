@@ -6,6 +6,7 @@ left in a case is compared by normal form, after what its comparisons force to b
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import lcm
 from typing import Final
 
@@ -13,10 +14,12 @@ from warpproof.algebra.forms import Factors, Form, add
 from warpproof.algebra.normal import Implied, Normaliser
 from warpproof.algebra.simplex import OutOfSteps, Simplex, Steps
 from warpproof.core import Unsupported
-from warpproof.terms import Coef, Monomial, Poly, Pred, Real, TermMap
+from warpproof.terms import Arena, Coef, Monomial, Poly, Pred, Real, TermMap
 
 Known = tuple[tuple[Form, bool], ...]
 """Forms that are ≥ 0, or > 0 where the flag is set."""
+ELSEWHERE: Final = ("gather", "red")
+"""Nodes whose operands are values of other lanes, of which what holds in a lane says nothing."""
 _SCALE: Final = 0  # the unknown that makes the constraints homogeneous
 _STEPS: Final = 400
 _LIMIT: Final = 96
@@ -108,6 +111,8 @@ class Cases:
         arena = self.arena
 
         def leaf(x: Real) -> Real | None:
+            if x.op in ELSEWHERE:
+                return x
             if x.op in ("max", "min") and x.args in ((a, b), (b, a)):
                 return b if less == (x.op == "max") else a
             if x.op == "abs" and x.args[0] is a and b is arena.zero:
@@ -165,10 +170,15 @@ class Cases:
                 if any(z is atom for _, f, _ in rest for z, _ in f):
                     continue
                 value = self.normal.term(rest)
-                put = TermMap(self.arena, lambda i: None, {atom: value}.get, lambda p: None)
+                put = here(self.arena, {atom: value})
                 if self.normal.equal(put.real(x), put.real(y), path, self.implied):
                     return True
         return False
+
+
+def here(arena: Arena, table: Mapping[Real, Real]) -> TermMap:
+    """The rewriting of nodes by equal ones, in the lane where they are equal."""
+    return TermMap(arena, lambda i: None, lambda x: x if x.op in ELSEWHERE else table.get(x), lambda p: None)
 
 
 def _negative(form: Form) -> Form:
@@ -187,4 +197,4 @@ def _tests(p: Pred | None) -> list[tuple[Real, Real]]:
     return [(a, b) if p.data == "lt" else (b, a)]
 
 
-__all__ = ["Cases"]
+__all__ = ["Cases", "here"]

@@ -133,9 +133,10 @@ def affine_parts(found: list[IntVector], lanes: IntVector, limit: int = MAX_PART
     return out
 
 
-def _parts(
-    found: list[IntVector], lanes: IntVector, limit: int, split: Callable[[list[IntVector], IntVector], list[IntVector]],
-) -> list[LaneFields] | None:
+Split = Callable[[list[IntVector], IntVector], list[IntVector]]
+
+
+def _parts(found: list[IntVector], lanes: IntVector, limit: int, split: Split) -> list[LaneFields] | None:
     out: list[LaneFields] = []
     stack = [lanes]
     while stack:

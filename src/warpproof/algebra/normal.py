@@ -403,7 +403,9 @@ class Normaliser:
             return True
         guard = next((g for (g, _, _) in form if g.op != "true"), None)
         if guard is None:
-            return self._cleared(form) or (splits < _SPLITS and implied(path, self.arena.false))
+            if self._cleared(form) or self._equated(form, path):
+                return True
+            return splits < _SPLITS and implied(path, self.arena.false)
         if not splits:
             return False
         p = self.arena.conjuncts(guard)[0]
@@ -411,6 +413,19 @@ class Normaliser:
         return all(
             self.vanishes(form, self.arena.conj((path, q)), implied, splits - 1) for q in (p, self.arena.negate(p))
         )
+
+    def _equated(self, form: Form, path: Pred) -> bool:
+        """Zero test with what an equality on the path determines put in for one of its unknowns."""
+        a = self.arena
+        for p in a.conjuncts(path):
+            if p.op != "eq" or not p.data.uniform():
+                continue
+            for m, c in p.data.terms.items():
+                if len(m) == 1 and c in (1, -1) and a.atoms[m[0]].kind == "size":
+                    told = a.variable(a.atoms[m[0]]) - p.data * int(c)
+                    if self._cleared(self.form(a.substitute(self.term(form), {m[0]: told}))):
+                        return True
+        return False
 
     def assume(self, form: Form, path: Pred, implied: Implied) -> Form:
         """The form with guards that the path decides removed."""

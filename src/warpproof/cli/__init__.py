@@ -6,8 +6,6 @@ import os
 import sys
 from collections.abc import Sequence
 
-from warpproof.cli.arguments import parse_arguments
-
 EXIT_INPUT = 2
 EXIT_INTERNAL = 4
 
@@ -27,6 +25,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(argv: Sequence[str]) -> int:
+    from warpproof.cli.arguments import parse_arguments
+
     arguments = parse_arguments(argv)
     match arguments.command:
         case "prove" | "run" | "replay":

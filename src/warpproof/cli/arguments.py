@@ -97,6 +97,8 @@ def _add_sandbox(parser: argparse.ArgumentParser) -> None:
     run.add_argument("file", help="the input; - for standard input")
     run.add_argument("--timeout", type=_positive, default=30.0, metavar="S", help="seconds (default 30)")
     run.add_argument("--memory", type=_positive, default=4.0, metavar="GIB", help="address space (default 4)")
+    run.add_argument("--sandbox", choices=("auto", "strict", "filter"), default="strict",
+                     help="strict: every layer, else nothing runs (default); auto, filter: as for `prove`")
     actions.add_parser("doctor", help="what this machine lets `sandbox verify` do")
 
 
@@ -135,7 +137,13 @@ def _add_limits(parser: argparse.ArgumentParser) -> None:
                         help=f"seconds after which the answer is INCONCLUSIVE (default {DEFAULT_TIMEOUT_S:g})")
     parser.add_argument("--memory", type=_positive, default=None, metavar="GIB",
                         help="address space after which it is too (default: 3/4 of the machine's memory, at most 16)")
-    parser.add_argument("--debug", action="store_true", help="work in this process and show tracebacks")
+    parser.add_argument("--sandbox", choices=("auto", "strict", "filter"), default="auto",
+                        help="auto: the strictest confinement this machine offers (default); strict: all of it, else "
+                             "nothing runs; filter: without namespaces and Landlock")
+    parser.add_argument("--no-sandbox", dest="sandbox", action="store_const", const="off",
+                        help="confine nothing; the report says so")
+    parser.add_argument("--debug", action="store_true",
+                        help="work in this process, not confined, and show tracebacks")
 
 
 def _positive(text: str) -> float:

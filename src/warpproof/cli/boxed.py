@@ -1,99 +1,109 @@
-"""The confined side of `warpproof sandbox run`: `python -m warpproof.cli.boxed WORK BYTES SECONDS`.
+"""The inside of a worker process: `python -m warpproof.cli.boxed WORK IN OUT PARENT`, two pipes and a process number.
 
-Says on standard output, one JSON object a line: the number of the process inside, that it is confined, the answer. The
-job is read only after the outside has checked the confinement and sent it.
+First comes an order: how to confine, by which filter, limits, and what the user trusts. The process loads everything
+that the work needs, confines itself, says so, and only then gets what it works on, one message at a time.
 """
 
 from __future__ import annotations
 
-import json
 import os
+import signal
 import sys
+import threading
+import traceback  # noqa: F401 - for a crash, loaded beforehand
+import warnings
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from warpproof.core import InputError
-from warpproof.sandbox import Unconfined, compile_policy, confine, isolate, shipped_policy
-
-Work = Callable[[str], str]
+from warpproof.cli.worker import DESCRIPTORS, RECURSION_LIMIT, Channel, guarded, limit
+from warpproof.cli.works import WORKS, Do
+from warpproof.core import Reason
+from warpproof.sandbox import Confinement, Unconfined
 
 
 def main() -> NoReturn:
-    """Isolate, load what the work needs, confine, answer, leave without any clean-up."""
-    work, memory, seconds = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+    """Load, confine, serve, leave without any clean-up."""
+    work, channel = WORKS[sys.argv[1]], Channel(int(sys.argv[2]), int(sys.argv[3]))
+    order = channel.hear()
+    limit(order["memory"], int(sys.argv[4]))
+    warnings.simplefilter("ignore")  # whatever a reference or library warns of is not part of the answer
+    sys.setrecursionlimit(RECURSION_LIMIT)
+    begun = guarded(lambda: work.begin(order["job"], channel))
+    if "result" not in begun:
+        channel.say(begun)
+        _leave(0)
+    confinement = Confinement(order["mode"])
     try:
-        inner = isolate()
-        if inner:
-            say({"pid": inner})
-            _, status = os.waitpid(inner, 0)
-            say({"status": os.waitstatus_to_exitcode(status)})
-            os._exit(0)
-        policy, load = WORKS[work]
-        do = load()
-        program = compile_policy(shipped_policy(policy))
-        confine(program, memory, seconds)
+        _wait_for(confinement.isolate())
+        pid = _number()
+        _quiet(channel)
+        confinement.confine(order["memory"], order["seconds"], DESCRIPTORS)
     except Unconfined as missing:
-        say({"missing": missing.layer, "why": missing.why})
-        os._exit(1)
-    except InputError as error:
-        say({"error": error.render()})
-        os._exit(1)
-    say({"confined": policy})
+        channel.say({"missing": missing.layer, "why": missing.why})
+        _leave(1)
+    threading.stack_size(work.stack_bytes)
+    thread = threading.Thread(target=_serve, args=(channel, confinement, bytes.fromhex(order["filter"]), pid,
+                                                   begun["result"]))
+    thread.start()
+    thread.join()
+    os._exit(1)
+
+
+def _serve(channel: Channel, confinement: Confinement, code: bytes, pid: int, do: Do) -> NoReturn:
+    """The filter goes on last, when this thread runs and the other one waits."""
     try:
-        say({"answer": do(_read())})
-    except InputError as error:
-        say({"error": error.render()})
-    os._exit(0)
+        confinement.filter(code)
+    except Unconfined as missing:
+        channel.say({"missing": missing.layer, "why": missing.why})
+        _leave(1)
+    channel.say({"confined": confinement.report(), "pid": pid})
+    while (given := channel.hear()) is not None:
+        _answer(channel, lambda given=given: do(given))  # type: ignore[misc]
+    _leave(0)
 
 
-def say(message: dict[str, Any]) -> None:
-    """One line of standard output, at once."""
-    data = json.dumps(message).encode() + b"\n"
-    while data:
-        data = data[os.write(1, data):]
-
-
-def _read() -> str:
-    parts = []
-    while part := os.read(0, 1 << 16):
-        parts.append(part)
+def _answer(channel: Channel, work: Callable[[], Any]) -> None:
+    message = guarded(work)
     try:
-        return b"".join(parts).decode("utf-8")
-    except UnicodeDecodeError:
-        raise InputError("BOX600", "the input is not UTF-8 text") from None
+        channel.say(message)
+    except (TypeError, ValueError, MemoryError, RecursionError) as error:
+        channel.say({"stopped": {"reason": Reason.CRASH.value, "detail": f"the answer cannot be written: {error}"}})
 
 
-def _compile() -> Work:
-    from warpproof.frontends import compile_cuda
-
-    compile_cuda('extern "C" __global__ void warm(float* x) { x[threadIdx.x] = expf(x[0]); }')
-    return lambda text: compile_cuda(text).text
-
-
-def _print() -> Work:
-    from warpproof.ptx import parse, print_module
-
-    print_module(parse(".version 8.0\n.target sm_80\n.address_size 64\n"))
-    return lambda text: print_module(parse(text))
-
-
-def _solve() -> Work:
-    import z3
-
-    def work(text: str) -> str:
-        solver = z3.Solver()
-        try:
-            solver.from_string(text)
-        except z3.Z3Exception as error:
-            raise InputError("BOX614", f"not SMT-LIB: {error}") from None
-        return str(solver.check()) + "\n"
-
-    return work
+def _wait_for(inner: int) -> None:
+    """Outside the namespaces: end as the process inside ends. Inside, or without namespaces: nothing."""
+    if inner == 0:
+        return
+    os.closerange(0, 1 << 16)
+    _, status = os.waitpid(inner, 0)
+    code = os.waitstatus_to_exitcode(status)
+    if code < 0:
+        if -code not in (signal.SIGKILL, signal.SIGSTOP):
+            signal.signal(-code, signal.SIG_DFL)
+        os.kill(os.getpid(), -code)
+    os._exit(code)
 
 
-WORKS: dict[str, tuple[str, Callable[[], Work]]] = {
-    "compile": ("compile", _compile), "print": ("prove", _print), "solve": ("solver", _solve),
-}
+def _number() -> int:
+    """The number of this process where the process file system was mounted, which is outside."""
+    try:
+        return int(os.readlink("/proc/self"))
+    except (OSError, ValueError):
+        return os.getpid()
+
+
+def _quiet(channel: Channel) -> None:
+    """From here on prints go to standard error, and the channel has its place."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    sys.stdout = sys.stderr
+    channel.settle()
+
+
+def _leave(code: int) -> NoReturn:
+    sys.stderr.flush()
+    os._exit(code)
+
 
 if __name__ == "__main__":
     main()

@@ -1,122 +1,136 @@
-"""`warpproof sandbox run`: a piece of work in a process whose confinement was checked before it got its input."""
+"""Workers that are confined before they get what they work on, which is checked where the kernel shows it."""
 
 from __future__ import annotations
 
-import contextlib
-import json
-import os
-import select
-import signal
-import subprocess
-import sys
-import tempfile
-import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Final
 
-from warpproof.core import InputError, Unsupported
-from warpproof.sandbox import Kernel, Program, Unconfined, compile_policy, shipped_policy
+from warpproof.cli.boxes import Box, Guard, Stopped, policy_filter
+from warpproof.core import Reason
+from warpproof.sandbox import LAYERS, Unconfined, held_filters
 
-POLICIES: Final = {"compile": "compile", "print": "prove", "solve": "solver"}
-_ENVIRONMENT: Final = ("PATH", "HOME", "LANG", "XDG_CACHE_HOME")
-_MAX_ANSWER: Final = 1 << 26
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """The work's answer, or why the input was refused, or why there is no answer."""
-
-    answer: str | None = None
-    error: str | None = None
-    stopped: str | None = None
+SOLVER_BYTES: Final = 2 << 30
 
 
-def run_confined(work: str, text: str, *, timeout_s: float, memory_bytes: int) -> Outcome:
-    """Do the work on the text in a confined process. Unconfined names a missing layer; then the text was not sent.
+@dataclass(slots=True)
+class Sandbox:
+    """What confines the workers of a run: layers in force for all of them, and why others are not."""
 
-    The layers: new namespaces, no descriptors but pipes and one file, a Landlock ruleset that grants nothing, limits,
-    no_new_privs, the policy's filter on all threads; and what the kernel holds, read back, is the proved filter.
+    mode: str
+    layers: tuple[str, ...] = LAYERS
+    missing: dict[str, str] = field(default_factory=dict)
+    seen: bool = False
+
+    def add(self, layers: Mapping[str, Any], missing: Mapping[str, Any]) -> None:
+        """One more worker."""
+        self.seen = True
+        self.layers = tuple(name for name in self.layers if name in layers)
+        self.missing |= {str(k): str(v) for k, v in missing.items()}
+
+    def as_dict(self) -> dict[str, Any]:
+        """For the report of a program."""
+        return {"mode": self.mode, "layers": list(self.layers if self.seen else ()), "missing": dict(self.missing)}
+
+    def line(self) -> str:
+        """For the report of a person."""
+        if self.mode == "off":
+            return "sandbox: off; nothing was confined"
+        if not self.seen:
+            return "sandbox: nothing ran"
+        without = "".join(f"; no {name}: {why}" for name, why in self.missing.items())
+        return f"sandbox: {', '.join(self.layers)}{without}"
+
+
+def confirm(work: str, sandbox: Sandbox, message: Mapping[str, Any]) -> None:
+    """Take a worker's word that it is confined, and compare its filter with the policy's where the kernel shows it.
+
+    Unconfined if the kernel holds anything else than what was proved. Nothing untrusted was sent to it yet.
     """
-    program = compile_policy(shipped_policy(POLICIES[work]))
-    command = [sys.executable, "-P", "-m", "warpproof.cli.boxed", work, str(memory_bytes), str(int(timeout_s) + 1)]
-    environment = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
-    with tempfile.TemporaryFile() as noise:
-        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=noise, cwd="/",
-                                   env=environment | {"PYTHONDONTWRITEBYTECODE": "1", "OPENBLAS_NUM_THREADS": "1"})
-        try:
-            return _converse(process, program, text, time.monotonic() + timeout_s)
-        finally:
-            process.kill()
-            process.wait()
-            for pipe in (process.stdin, process.stdout):
-                with contextlib.suppress(BrokenPipeError):  # unsent input of a process that ended
-                    if pipe is not None:
-                        pipe.close()
+    said = message["confined"]
+    layers, missing = dict.fromkeys(said["layers"]), dict(said["missing"])
+    if sandbox.mode != "off":
+        held = held_filters(int(message["pid"]))
+        if isinstance(held, str):
+            missing["read-back"] = held
+        else:
+            program = policy_filter(work)
+            for tid, thread in held.items():
+                if thread.filters != (program,) or not thread.no_new_privs or thread.mode != "2":
+                    raise Unconfined("read-back", f"thread {tid} holds {len(thread.filters)} filters, "
+                                                  "not the one proved")
+            if not held:
+                raise Unconfined("read-back", "the process has no threads")
+            layers["read-back"] = None
+    sandbox.add(layers, missing)
 
 
-def _converse(process: subprocess.Popen[bytes], program: Program, text: str, deadline: float) -> Outcome:
-    inner, sent = 0, False
-    for message in _messages(process, deadline):
-        match message:
-            case {"pid": int(number)} if not sent:
-                inner = number
-            case {"missing": str(layer), "why": str(why)} if not sent:
-                raise Unconfined(layer, why)
-            case {"confined": _} if not sent:
-                _read_back(inner, program)
-                _send(process, text)
-                sent = True
-            case {"error": str(error)}:
-                return Outcome(error=error)
-            case {"answer": str(answer)} if sent:
-                return Outcome(answer=answer)
-            case {"status": int(status)}:
-                killed = status == -signal.SIGSYS
-                why = "it made a system call that its policy does not allow" if killed else f"status {status}"
-                return Outcome(stopped=f"the confined process ended without an answer: {why}")
-            case _:
-                return Outcome(stopped="the confined process said something that is no answer")
-    return Outcome(stopped="the time limit was reached, or the confined process went away")
-
-
-def _read_back(pid: int, program: Program) -> None:
-    try:
-        with Kernel() as kernel:
-            threads = kernel.running(pid)
-    except (InputError, Unsupported) as error:
-        raise Unconfined("read-back", str(error)) from None
-    for tid, thread in threads.items():
-        if thread.filters != (program,) or not thread.no_new_privs or thread.mode != "2":
-            raise Unconfined("read-back", f"thread {tid} holds {len(thread.filters)} filters, not the one proved")
-    if not threads:
-        raise Unconfined("read-back", "the process has no threads")
-
-
-def _send(process: subprocess.Popen[bytes], text: str) -> None:
-    assert process.stdin is not None
-    try:
-        process.stdin.write(text.encode("utf-8"))
-        process.stdin.close()
-    except BrokenPipeError:
-        return  # it ended; its status says how
-
-
-def _messages(process: subprocess.Popen[bytes], deadline: float) -> Iterator[dict[str, Any]]:
-    """Lines until the end, the deadline, or more than an answer may have."""
-    assert process.stdout is not None
-    handle, pending = process.stdout.fileno(), b""
-    while len(pending) < _MAX_ANSWER:
-        left = deadline - time.monotonic()
-        if left <= 0 or not select.select([handle], [], [], left)[0]:
-            return
-        part = os.read(handle, 1 << 16)
-        if not part:
-            return
-        *lines, pending = (pending + part).split(b"\n")
-        for line in lines:
+def ready(box: Box, work: str, sandbox: Sandbox) -> Stopped | Mapping[str, Any] | None:
+    """Wait until the worker is confined. None: it is; else what it said instead, or why it said nothing."""
+    message = box.receive()
+    match message:
+        case Stopped() | {"error": dict(), "rendered": str()} | {"stopped": {"reason": str(), "detail": str()}}:
+            return message
+        case {"missing": str(layer), "why": str(why)}:
+            return unconfined(layer, why)
+        case {"confined": dict(), "pid": int()}:
             try:
-                message = json.loads(line)
-            except ValueError:
-                message = None
-            yield message if isinstance(message, dict) else {}
+                confirm(work, sandbox, message)
+            except Unconfined as error:
+                return unconfined(error.layer, error.why)
+            return None
+    return Stopped(Reason.CRASH, "the worker answered before it was asked", box.noise())
+
+
+def unconfined(layer: str, why: str) -> Stopped:
+    """A layer is missing: nothing ran."""
+    hint = "; --sandbox=auto or --sandbox=filter need less, --no-sandbox nothing"
+    return Stopped(Reason.SANDBOX, f"not run, since the layer {layer!r} is missing: {why}{hint}")
+
+
+def answer(work: str, job: Mapping[str, Any], given: Mapping[str, Any], guard: Guard, sandbox: Sandbox
+           ) -> Stopped | Mapping[str, Any]:
+    """One piece of work in a worker of its own: its answer, or why there is none."""
+    with Box(work, job, guard) as box:
+        return finish(box, work, given, sandbox)
+
+
+def finish(box: Box, work: str, given: Mapping[str, Any], sandbox: Sandbox) -> Stopped | Mapping[str, Any]:
+    """The same for a worker that was started before."""
+    other = ready(box, work, sandbox)
+    if other is not None:
+        return other
+    box.send(given)
+    return box.receive()
+
+
+class Solver:
+    """A confined solver, started at the first question and again after a kill."""
+
+    def __init__(self, guard: Guard, sandbox: Sandbox) -> None:
+        self._guard, self._sandbox = guard, sandbox
+        self._box: Box | None = None
+
+    def ask(self, question: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The status of a script; unknown if it takes longer than it may, or the solver dies."""
+        if self._box is None:
+            box = Box("ask", {}, self._guard, SOLVER_BYTES)
+            self._box = box
+            if ready(box, "ask", self._sandbox) is not None:
+                return self._lost("the solver cannot be confined, or does not start")
+        sent = self._box.send({name: question[name] for name in ("text", "milliseconds", "rlimit")})
+        reply = self._box.receive(question["milliseconds"] / 1000 + 0.5) if sent else None
+        if reply is None or isinstance(reply, Stopped):
+            return self._lost("timeout" if reply is not None and reply.reason is Reason.TIMEOUT else "the solver died")
+        result = reply.get("result")
+        return result if isinstance(result, Mapping) else {"status": "unknown", "detail": "no answer of the solver"}
+
+    def _lost(self, detail: str) -> Mapping[str, Any]:
+        self.close()
+        return {"status": "unknown", "detail": detail}
+
+    def close(self) -> None:
+        """End it, if one runs."""
+        box, self._box = self._box, None
+        if box is not None:
+            box.close()

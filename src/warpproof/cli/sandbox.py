@@ -6,12 +6,14 @@ import argparse
 import hashlib
 import os
 import sys
+import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final, TextIO
 
-from warpproof.cli.confined import run_confined
-from warpproof.core import InputError, Unsupported, read_regular
+from warpproof.cli.boxes import Guard, Stopped
+from warpproof.cli.confined import Sandbox, answer
+from warpproof.core import InputError, Reason, Unsupported, read_regular
 from warpproof.report import error_dict, print_lines, to_json
 from warpproof.sandbox import (
     NATIVE,
@@ -23,7 +25,6 @@ from warpproof.sandbox import (
     Kernel,
     Policy,
     Program,
-    Unconfined,
     certificate,
     check_certificate,
     compile_policy,
@@ -79,18 +80,38 @@ def _run(arguments: argparse.Namespace) -> int:
         text = _input(arguments.file)
     except (OSError, UnicodeDecodeError) as error:
         raise InputError("BOX600", f"{arguments.file}: {error}") from None
-    try:
-        made = run_confined(arguments.work, text, timeout_s=arguments.timeout,
-                            memory_bytes=int(arguments.memory * 2**30))
-    except Unconfined as missing:
-        sys.stderr.write(f"error[BOX613]: not run: the layer {missing.layer!r} is missing: {missing.why}\n")
-        return 3
-    if made.answer is not None:
-        sys.stdout.write(made.answer)
+    sandbox = Sandbox(arguments.sandbox)
+    guard = Guard(sandbox.mode, int(arguments.memory * 2**30), time.monotonic() + arguments.timeout)
+    made = run_work(arguments.work, text, guard, sandbox)
+    if isinstance(made, str):
+        sys.stdout.write(made)
         return 0
-    reason = made.error or f"error[BOX615]: {made.stopped}"
-    print_lines([((line, ""),) for line in reason.splitlines()], sys.stderr)
-    return 2 if made.error else 3
+    if isinstance(made, Stopped):
+        code = "BOX613" if made.reason is Reason.SANDBOX and not sandbox.seen else "BOX615"
+        made = {"rendered": f"error[{code}]: {made.detail}"}
+    print_lines([((line, ""),) for line in str(made["rendered"]).splitlines()], sys.stderr)
+    return 2 if "error" in made else 3
+
+
+def run_work(work: str, text: str, guard: Guard, sandbox: Sandbox) -> str | Stopped | Mapping[str, Any]:
+    """The answer to one of the works of `sandbox run`, what is wrong with the input, or why there is neither."""
+    if work == "compile":
+        from warpproof.frontends import included, wanted_headers
+
+        job = {"headers": wanted_headers(included(text, None, ())), "taken": []}
+        given: dict[str, Any] = {"text": text, "file": "kernel.cu", "arch": "sm_80", "kernel": None, "options": [],
+                                 "headers": {}}
+        made = answer("cuda", job, given, guard, sandbox)
+    else:
+        made = answer(work, {}, {"text": text}, guard, sandbox)
+    match made:
+        case {"result": str(result)} | {"result": {"text": str(result)}}:
+            return result
+        case Stopped() | {"error": dict(), "rendered": str()}:
+            return made
+        case {"stopped": {"detail": str(detail)}}:
+            return Stopped(Reason.CRASH, detail)
+    return Stopped(Reason.CRASH, "the worker said something that is no answer")
 
 
 def _verify(arguments: argparse.Namespace) -> int:

@@ -1,164 +1,185 @@
-"""A job in a child process that can be killed: a hang, crash or memory bomb becomes a reason, never a pass."""
+"""A job in worker processes that can be killed: a hang, crash or memory bomb becomes a reason, never a pass.
+
+One worker executes the user's own files, confines itself and judges; one compiles; one answers SMT questions. They
+never share a process: who breaks the compiler does not reach the judge. Only this process talks to all of them.
+"""
 
 from __future__ import annotations
 
-import json
 import os
-import selectors
-import signal
-import subprocess
-import sys
-import tempfile
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import IO, Any, Final
+from pathlib import Path
+from typing import Any, Final
 
-from warpproof.core import Reason
+from warpproof.cli.boxes import Box, Guard, Stopped
+from warpproof.cli.confined import Sandbox, Solver, confirm, finish, unconfined
+from warpproof.cli.worker import refusal
+from warpproof.core import Reason, WarpproofError
+from warpproof.sandbox import Unconfined
 
-MAX_ANSWER_BYTES: Final = 512 << 20
-MAX_NOISE_CHARS: Final = 20_000
-_MEMORY_SIGNS: Final = ("MemoryError", "bad_alloc", "out of memory", "Cannot allocate memory", "Unable to allocate")
-_ENVIRONMENT: Final = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
+_QUESTION: Final = {"text": str, "milliseconds": int, "rlimit": int}
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The child's last message, and what it printed beside."""
+    """The worker's last message, and what it printed beside."""
 
     message: Mapping[str, Any]
     noise: str
 
 
-@dataclass(frozen=True, slots=True)
-class Stopped:
-    """The child gave no answer: why, and what it was doing."""
-
-    reason: Reason
-    detail: str
-    noise: str
-
-
-def worker_command(write: int, memory_bytes: int) -> list[str]:
-    """How the child is started. `-P` keeps the current folder, where a stray `numpy.py` may lie, off its path."""
-    return [sys.executable, "-P", "-m", "warpproof.cli.worker", str(write), str(memory_bytes), str(os.getpid())]
-
-
-def supervise(job: Mapping[str, Any], timeout_s: float, memory_bytes: int,
-              on_stage: Callable[[str], None]) -> Answer | Stopped:
-    """Run the job in a child of its own process group, under limits; the whole group is dead on return."""
-    read, write = os.pipe()
-    with tempfile.TemporaryFile("w+b") as noise, tempfile.TemporaryFile("w+b") as order:
-        order.write(json.dumps(job).encode())
-        order.seek(0)
-        child = subprocess.Popen(worker_command(write, memory_bytes), stdin=order, stdout=noise, stderr=noise,
-                                 pass_fds=(write,), start_new_session=True, env={**os.environ, **_ENVIRONMENT})
+def supervise(job: Mapping[str, Any], timeout_s: float, memory_bytes: int, on_stage: Callable[[str], None],
+              sandbox: Sandbox | None = None) -> Answer | Stopped:
+    """Do the job of `prove`, `run` or `replay`, confined as `sandbox` says, by default in mode `auto`; there it is
+    written what was in force. All processes are dead on return."""
+    sandbox = sandbox or Sandbox("auto")
+    guard = Guard(sandbox.mode, memory_bytes, time.monotonic() + timeout_s)
+    with Box("judge", job, guard) as box:
+        run = _Run(box, guard, sandbox, on_stage)
         try:
-            os.close(write)
-            return _converse(child, read, timeout_s, on_stage, noise)
+            made = run.converse()
         finally:
-            _kill_group(child)
-            os.close(read)
+            run.close()
+        if isinstance(made, Stopped):
+            late = made.reason is Reason.TIMEOUT and guard.left <= 0
+            detail = f"stopped after {timeout_s:g} s{box.where()}" if late else made.detail
+            return Stopped(made.reason, detail, made.noise)
+        return Answer(made, box.noise())
 
 
-def _converse(child: subprocess.Popen[bytes], read: int, timeout_s: float, on_stage: Callable[[str], None],
-              noise: IO[bytes]) -> Answer | Stopped:
-    deadline = time.monotonic() + timeout_s
-    listener = _Listener(read, on_stage)
-    state = listener.listen(deadline)
-    if isinstance(state, Mapping):
-        return Answer(state, _noise(noise))
-    if state == "late":
-        detail = f"stopped after {timeout_s:g} s" + (f", while {listener.stage}" if listener.stage else "")
-        return Stopped(Reason.TIMEOUT, detail, _noise(noise))
-    if state == "garbled":
-        return Stopped(Reason.CRASH, "the prover's answer cannot be read", _noise(noise))
-    code = _exit_code(child.pid, seconds=5.0)
-    if code is None:
-        return Stopped(Reason.CRASH, "the prover closed its answer without giving one", _noise(noise))
-    return _cause_of_death(code, listener.stage, _noise(noise))
+class _Run:
+    """The talk with the worker that judges, which has others do part of the work."""
 
+    def __init__(self, box: Box, guard: Guard, sandbox: Sandbox, on_stage: Callable[[str], None]) -> None:
+        self._box, self._guard, self._sandbox, self._on_stage = box, guard, sandbox, on_stage
+        self._kernel: _Kernel | None = None
+        self._solver = Solver(guard, sandbox)
+        self._sent = False
 
-class _Listener:
-    """Reads the child's messages, one JSON object a line."""
+    def close(self) -> None:
+        """End the workers that were started for this one."""
+        self._solver.close()
+        if self._kernel is not None:
+            self._kernel.close()
 
-    def __init__(self, read: int, on_stage: Callable[[str], None]) -> None:
-        self._read, self._on_stage, self._buffer = read, on_stage, bytearray()
-        self.stage = ""
-
-    def listen(self, deadline: float) -> Mapping[str, Any] | str:
-        """The final message; `late` at the deadline, `ended` if there is none, `garbled` if it is no message."""
-        received = 0
-        with selectors.DefaultSelector() as selector:
-            selector.register(self._read, selectors.EVENT_READ)
-            while True:
-                remaining = deadline - time.monotonic()
-                if remaining <= 0:
-                    return "late"
-                if not selector.select(min(remaining, 3600)):
-                    continue
-                chunk = os.read(self._read, 1 << 20)
-                received += len(chunk)
-                if not chunk or received > MAX_ANSWER_BYTES:
-                    return "ended"
-                try:
-                    final = self._take(chunk)
-                except ValueError:
-                    return "garbled"
-                if final is not None:
-                    return final
-
-    def _take(self, chunk: bytes) -> Mapping[str, Any] | None:
-        self._buffer += chunk
-        while b"\n" in chunk and b"\n" in self._buffer:
-            line, _, rest = self._buffer.partition(b"\n")
-            self._buffer = bytearray(rest)
-            message = json.loads(line)
-            if not isinstance(message, dict):
-                raise ValueError("not a message")
-            if "stage" not in message:
+    def converse(self) -> Mapping[str, Any] | Stopped:
+        """Until the answer, or why there is none. What the worker may say depends on whether it has the kernel yet:
+        before, it ran nothing but the user's own files; afterwards its word is worth nothing but as an answer."""
+        while True:
+            message = self._box.receive()
+            if isinstance(message, Stopped):
                 return message
-            self.stage = str(message["stage"])
-            self._on_stage(self.stage)
+            made = self._take(message)
+            if made is not None:
+                return made
+
+    def _take(self, message: Mapping[str, Any]) -> Mapping[str, Any] | Stopped | None:
+        match message:
+            case {"stage": str(stage)}:
+                self._on_stage(stage)
+            case {"error": dict(), "rendered": str()} | {"stopped": {"reason": str(), "detail": str()}}:
+                return message
+            case {"missing": str(layer), "why": str(why)} if not self._sent:
+                return unconfined(layer, why)
+            case {"kernel": dict(request)} if not self._sent and self._kernel is None:
+                return self._start(request)
+            case {"confined": dict(), "pid": int()} if not self._sent and self._kernel is not None:
+                return self._hand_in(message)
+            case {"question": dict(question)} if self._sent and _is_question(question):
+                self._box.send(self._solver.ask(question))
+            case {"result": dict()} if self._sent:
+                return message
+            case _:
+                return Stopped(Reason.CRASH, "the worker said something that is no answer", self._box.noise())
+        return None
+
+    def _start(self, request: dict[str, Any]) -> Mapping[str, Any] | None:
+        """The kernel's file is read, and its compiler started, while the worker goes on loading the prover."""
+        try:
+            self._kernel = _Kernel(request, self._guard)
+        except WarpproofError as error:
+            return refusal(error)
+        return None
+
+    def _hand_in(self, message: Mapping[str, Any]) -> Mapping[str, Any] | Stopped | None:
+        assert self._kernel is not None
+        try:
+            confirm("judge", self._sandbox, message)
+        except Unconfined as error:
+            return unconfined(error.layer, error.why)
+        self._on_stage(self._kernel.stage)
+        self._box.stage = self._kernel.stage
+        given = self._kernel.ptx(self._sandbox)
+        if isinstance(given, Stopped) or "text" not in given:
+            return given
+        self._sent = True
+        self._box.send(given)
         return None
 
 
-def _exit_code(pid: int, seconds: float) -> int | None:
-    """The exit code, or minus the signal, of a child that ends within the time; it is left unreaped."""
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        ended = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT | os.WNOHANG)
-        if ended is not None:
-            return ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
-        time.sleep(0.01)
-    return None
+def _is_question(question: Mapping[str, Any]) -> bool:
+    return all(type(question.get(name)) is kind for name, kind in _QUESTION.items()) and question["milliseconds"] >= 0
 
 
-def _cause_of_death(code: int, stage: str, noise: str) -> Stopped:
-    where = f", while {stage}" if stage else ""
-    if code == -signal.SIGKILL:
-        return Stopped(Reason.MEMORY, f"killed by the system, most likely for its memory{where}", noise)
-    if any(sign in noise[-4000:] for sign in _MEMORY_SIGNS):
-        return Stopped(Reason.MEMORY, f"out of memory{where}", noise)
-    if code == -signal.SIGXCPU:
-        return Stopped(Reason.TIMEOUT, f"out of processor time{where}", noise)
-    how = f"died of {signal.Signals(-code).name}" if code < 0 else f"ended with code {code} and no answer"
-    return Stopped(Reason.CRASH, f"the prover {how}{where}", noise)
+class _Kernel:
+    """The candidate's file: read here and looked at nowhere but in workers."""
 
+    def __init__(self, request: dict[str, Any], guard: Guard) -> None:
+        from warpproof.frontends import Request, kernel_kind
 
-def _noise(noise: IO[bytes]) -> str:
-    size = noise.seek(0, os.SEEK_END)
-    noise.seek(max(0, size - MAX_NOISE_CHARS))
-    return noise.read().decode("utf-8", "replace")
+        self._request = Request.from_dict(request)
+        path = Path(self._request.path)
+        self._file, self._kind = path.name, kernel_kind(path)
+        self.stage = f"reading {path.name}" if self._kind == "ptx" else f"compiling {path.name}"
+        self._box: Box | None = None
+        self._read(path, guard)
 
+    def _read(self, path: Path, guard: Guard) -> None:
+        from warpproof.frontends import included, read_source, triton_job, wanted_headers
 
-def _kill_group(child: subprocess.Popen[bytes]) -> None:
-    # The child is not reaped yet, so nobody else can have its process-group id.
-    try:
-        os.killpg(child.pid, signal.SIGKILL)
-    except (ProcessLookupError, PermissionError):
-        child.kill()
-    child.wait()
+        request = self._request
+        self._text = read_source(path)
+        if self._kind == "cuda":
+            own = included(self._text, path.resolve().parent, request.options)
+            self._given: dict[str, Any] = {
+                "text": self._text, "file": self._file, "arch": request.sm, "kernel": request.kernel,
+                "options": list(request.options), "headers": dict(own.texts)}
+            self._box = Box("cuda", {"headers": wanted_headers(own), "taken": list(own.texts)}, guard)
+        elif self._kind == "triton":
+            self._given = triton_job(self._text, self._file, request.triton, request.sm, request.kernel)
+            self._box = Box("triton", {}, guard)
+
+    def ptx(self, sandbox: Sandbox) -> Mapping[str, Any] | Stopped:
+        """What the judge is given: PTX with `text` and more. Else an error's message, or why there is none."""
+        if self._box is None:
+            return {**self._given_on(self._text, self._request.kernel, ""), "file": self._file}
+        made = finish(self._box, self._kind, self._given, sandbox)
+        if isinstance(made, Stopped):
+            return Stopped(made.reason, f"{made.detail}, while {self.stage}", "")
+        match made:
+            case {"error": dict(), "rendered": str()} | {"stopped": {"reason": str(), "detail": str()}}:
+                return made
+            case {"result": {"text": str(ptx), "kernel": str(kernel), "version": str(version), "log": str(log)}}:
+                return self._given_on(ptx, kernel, version[:20], log)
+        return Stopped(Reason.CRASH, f"the compiler's answer is none, while {self.stage}")
+
+    def _given_on(self, ptx: str, kernel: str | None, version: str, log: str = "") -> Mapping[str, Any]:
+        """The compiler's word counts for the PTX only: what it was made from is known here."""
+        asked = self._request.kernel
+        if self._kind == "triton":
+            asked, kernel = kernel, None  # the PTX has one kernel, under a name of its own
+        origin = {"ptx": "ptx", "cuda": f"nvrtc {version}", "triton": f"triton {version}"}[self._kind]
+        sources = {} if self._kind == "ptx" else {self._file: self._text}
+        arch = "" if self._kind == "ptx" else self._request.sm
+        return {"text": ptx, "file": str(Path(self._file).with_suffix(".ptx")), "kernel": kernel, "asked": asked,
+                "arch": arch, "origin": origin, "sources": sources, "log": log}
+
+    def close(self) -> None:
+        """End the compiler, if one runs."""
+        if self._box is not None:
+            self._box.close()
 
 
 def default_memory() -> int:

@@ -1,42 +1,61 @@
-"""The child's side of `supervise`: one job in, one answer out; `python -m warpproof.cli.worker FD BYTES PARENT`."""
+"""What a worker's process needs for itself: its pipes, limits, and outcomes in which no exception is left."""
 
 from __future__ import annotations
 
 import ctypes
+import fcntl
 import json
 import os
 import resource
 import signal
 import sys
-import threading
-import warnings
-from typing import Any, Final, NoReturn
+from collections.abc import Callable
+from typing import Any, Final
 
 from warpproof.core import InputError, Reason, Unsupported, WarpproofError
 
 STACK_BYTES: Final = 256 << 20
 RECURSION_LIMIT: Final = 20_000
 MAX_WRITTEN_BYTES: Final = 1 << 30
+DESCRIPTORS: Final = 5  # standard input, output and error, and the two pipes of the channel
+_IN, _OUT = 3, 4
 _PR_SET_PDEATHSIG: Final = 1
 
 
-def main() -> NoReturn:
-    """Set the limits, do the job in a thread with a deep stack, answer, and leave without any clean-up."""
-    answers, memory, parent = int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
-    os.set_inheritable(answers, False)
-    _limit(memory, parent)
-    job = json.loads(sys.stdin.buffer.read())
-    warnings.simplefilter("ignore")  # whatever a reference or library warns of is not part of the answer
-    sys.setrecursionlimit(RECURSION_LIMIT)
-    threading.stack_size(STACK_BYTES)
-    thread = threading.Thread(target=_answer, args=(job, answers))
-    thread.start()
-    thread.join()
-    sys.stderr.flush()
-    os._exit(0)
+class Channel:
+    """One JSON object a line, from and to the process outside."""
+
+    def __init__(self, incoming: int, outgoing: int) -> None:
+        self._in, self._out, self._rest = incoming, outgoing, bytearray()
+        for number in (incoming, outgoing):
+            os.set_inheritable(number, False)
+
+    def say(self, message: dict[str, Any]) -> None:
+        """Send a message; ValueError or TypeError, with nothing sent, if it is not JSON."""
+        view = memoryview(json.dumps(message, allow_nan=False).encode() + b"\n")
+        while view:
+            view = view[os.write(self._out, view) :]
+
+    def hear(self) -> Any:
+        """The next message; None when there will be none."""
+        while (end := self._rest.find(b"\n")) < 0:
+            part = os.read(self._in, 1 << 20)
+            if not part:
+                return None
+            self._rest += part
+        line, self._rest = self._rest[:end], self._rest[end + 1 :]
+        return json.loads(line)
+
+    def settle(self) -> None:
+        """Move the pipes to the descriptors right behind the standard ones."""
+        high = [fcntl.fcntl(number, fcntl.F_DUPFD_CLOEXEC, 16) for number in (self._in, self._out)]
+        for number, place in zip(high, (_IN, _OUT), strict=True):
+            os.dup2(number, place, inheritable=False)
+        self._in, self._out = _IN, _OUT
 
 
-def _limit(memory: int, parent: int) -> None:
+def limit(memory: int, parent: int) -> None:
+    """Bound memory and what is written, and die with the process outside."""
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
     bound = memory if hard == resource.RLIM_INFINITY else min(memory, hard)
     resource.setrlimit(resource.RLIMIT_AS, (bound, bound))
@@ -50,44 +69,39 @@ def _limit(memory: int, parent: int) -> None:
             os._exit(1)
 
 
-def _answer(job: dict[str, Any], answers: int) -> None:
-    message = outcome(job, lambda stage: _send(answers, {"stage": stage}))
-    try:
-        _send(answers, message)
-    except (TypeError, ValueError, MemoryError) as error:
-        _send(answers, {"stopped": {"reason": Reason.CRASH.value, "detail": f"the answer cannot be written: {error}"}})
-
-
-def _send(answers: int, message: dict[str, Any]) -> None:
-    data = json.dumps(message, allow_nan=False).encode() + b"\n"
-    view = memoryview(data)
-    while view:
-        view = view[os.write(answers, view) :]
-
-
 def outcome(job: dict[str, Any], on_stage: Any) -> dict[str, Any]:
-    """What becomes of the job: `result`, `error` or `stopped` with a reason. No exception leaves it."""
-    import traceback
+    """What becomes of a job of `tasks` in this process: `result`, `error` or `stopped` with a reason."""
+    from warpproof.cli.tasks import perform
 
-    from warpproof.report import error_dict
+    return guarded(lambda: perform(job, on_stage))
 
+
+def guarded(work: Callable[[], Any]) -> dict[str, Any]:
+    """What becomes of the work: `result`, `error` or `stopped` with a reason. No exception leaves it."""
     try:
-        from warpproof.cli.tasks import perform
-
-        return {"result": perform(job, on_stage)}
+        return {"result": work()}
     except WarpproofError as error:
-        return {"error": error_dict(error)["error"], "rendered": error.render()}
+        return refusal(error)
     except Unsupported as error:
         return {"stopped": {"reason": Reason.UNSUPPORTED.value, "detail": _unsupported(error)}}
     except MemoryError:
         return {"stopped": {"reason": Reason.MEMORY.value, "detail": "out of memory"}}
     except Exception as error:  # the boundary: whatever went wrong is a reason, with the place for a bug report
+        import traceback
+
         traceback.print_exc()
         return {"stopped": {"reason": Reason.CRASH.value, "detail": _crash(error)}}
     except BaseException as error:  # SystemExit and the like are raised by the user's own files only
-        left = InputError("CLI604", f"the contract or spec file ends the interpreter ({type(error).__name__})",
-                          hint="guard what is not part of the contract by if __name__ == '__main__'")
-        return {"error": error_dict(left)["error"], "rendered": left.render()}
+        return refusal(InputError("CLI604", f"the contract or spec file ends the interpreter ({type(error).__name__})",
+                                  hint="guard what is not part of the contract by if __name__ == '__main__'"))
+
+
+def refusal(error: WarpproofError) -> dict[str, Any]:
+    """The message that says an input cannot be used."""
+    span = error.span
+    place = None if span is None else {"file": span.file, "line": span.line, "column": span.column}
+    return {"error": {"code": error.code, "message": error.message, "hint": error.hint, "span": place},
+            "rendered": error.render()}
 
 
 def _unsupported(error: Unsupported) -> str:
@@ -101,7 +115,3 @@ def _crash(error: Exception) -> str:
         frame = frame.tb_next
     where = f" at {os.path.basename(frame.tb_frame.f_code.co_filename)}:{frame.tb_lineno}" if frame else ""
     return f"internal error: {type(error).__name__}: {str(error)[:500]}{where}"
-
-
-if __name__ == "__main__":
-    main()

@@ -34,6 +34,7 @@ class Reason(Enum):
     GATED = "gated"  # holds by itself, but a property it depends on is not proved
     NEEDS_PRECONDITION = "needs-precondition"
     CRASH = "crash"
+    SANDBOX = "sandbox"  # a layer of confinement is missing, or the worker was killed for a call it may not make
 
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict:

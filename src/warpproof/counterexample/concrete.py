@@ -212,7 +212,8 @@ def sparse_launch(launch: Launch, sizes: Mapping[str, int], contents: str = "lea
         if p.is_buffer:
             size = extent(shape.shapes[p.name], shape.strides[p.name]) * element_width(p.dtype) // 8
             low, high = limits[p.name]
-            value = 0 if p.init_zero or (contents == "least" and low <= 0 <= high) else {"least": low}.get(contents, high)
+            zero = p.init_zero or (contents == "least" and low <= 0 <= high)
+            value = 0 if zero else low if contents == "least" else high
             buffers[p.name] = Buffer(p.name, size, p.kind != "ptr_in", None, _repeated(value, p.dtype))
             args.append(Pointer(p.name))
         else:

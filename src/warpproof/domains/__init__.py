@@ -40,12 +40,12 @@ from warpproof.domains.bits import Bits
 from warpproof.domains.directed import DIRECTIONS, DirectedBits
 from warpproof.domains.formats import exact_value
 from warpproof.domains.reals import Reals
-from warpproof.domains.values import Choice, Float, Int, Pack, Undef, Value
+from warpproof.domains.values import Choice, Float, Int, Pack, Part, Undef, Value
 
 __all__ = [
     "DIRECTIONS", "ActiveMask", "AsyncCopy", "AsyncGroup", "Atomic", "Barrier", "Bits", "Carry", "Choice", "Comparison",
     "Cvta", "DirectedBits", "Domain", "Effect", "Elect", "Fence", "Float", "FloatMode", "FloatOp", "FragmentLoad",
     "FragmentStore", "GridDependency", "Int", "IntOp", "Load", "Match", "MatrixLoad", "MatrixMultiply", "MatrixStore",
-    "Opaque", "P", "Pack", "Reals", "Redux", "ScalarType", "Shuffle", "SpaceTest", "Special", "Store", "Undef", "V",
-    "Value", "Vote", "WarpSync", "exact_value",
+    "Opaque", "P", "Pack", "Part", "Reals", "Redux", "ScalarType", "Shuffle", "SpaceTest", "Special", "Store", "Undef",
+    "V", "Value", "Vote", "WarpSync", "exact_value",
 ]

@@ -12,8 +12,8 @@ import numpy as np
 
 from warpproof.core import Unsupported
 from warpproof.domains.base import Comparison, IntOp, ScalarType
-from warpproof.domains.values import Choice, Float, Int, Pack, Undef, Value
-from warpproof.terms import Arena, Coef, IntVector, Poly, Pred, coefficient, const
+from warpproof.domains.values import Choice, Float, Int, Pack, Part, Undef, Value
+from warpproof.terms import Arena, Coef, IntVector, Poly, Pred, Real, coefficient, const
 
 if TYPE_CHECKING:
     from warpproof.domains.reals import PathContext
@@ -47,6 +47,8 @@ class Integers:
                     q = self.poly(part) if i == len(parts) - 1 else self.view(part, ScalarType("u", part.width))
                     out, shift = out + q * (1 << shift), shift + part.width
                 return out
+            case Part():
+                raise Unsupported("part of a float read as an integer", "the bits of a float value")
             case Float():
                 raise Unsupported(f"{v.kind}{v.width} read as an integer", "the bits of a float value")
 
@@ -378,6 +380,17 @@ class Integers:
             return a
         return b if self.context.holds(self.arena.disj((self.arena.negate(p), same))) else None
 
+    def chosen(self, p: Pred, x: Real, y: Real) -> Real:
+        """p ? x : y on reals. Between whole numbers kept in floats (counters after a loop that may be skipped) it is
+        one polynomial where that needs no choice."""
+        a, b = self.arena.whole(x), self.arena.whole(y)
+        if a is None or b is None or x is y or x.op == y.op == "const":
+            return self.arena.sel(p, x, y)
+        merged = self.merge(p, a, b)
+        new = merged.atoms() - a.atoms() - b.atoms()
+        simple = all(self.arena.atoms[i].kind != "phi" for i in new)
+        return self.arena.of_int(merged) if simple else self.arena.sel(p, x, y)
+
     # ------------------------------------------------------------------ widths
     def convert(self, dst: ScalarType, src: ScalarType, v: Value, sat: bool) -> Value:
         """Truncate, or extend by the source's sign; saturation only where it has no effect."""
@@ -404,6 +417,11 @@ class Integers:
         for part in parts:
             out, shift = out + self.view(part, ScalarType("u", part.width)) * (1 << shift), shift + part.width
         return Int(width, self._wrap(out, width))
+
+    def signed_piece(self, p: Int) -> bool:
+        """A byte or half that may be negative: read without a sign it would be another number."""
+        low = self.arena.bounds(p.poly)[0] if p.width < 32 and not p.poly.is_constant() else None
+        return low is not None and low < 0
 
     def _rejoin(self, width: int, parts: tuple[Value, ...]) -> Value | None:
         lo, hi = parts[0], parts[-1]

@@ -54,4 +54,13 @@ class Choice:
     second: Value
 
 
-Value = Int | Float | Pack | Undef | Choice
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Bits place·width and up of a float, in a cell of memory narrower than it. Registers hold whole floats only."""
+
+    width: int
+    whole: Value
+    place: int
+
+
+Value = Int | Float | Pack | Undef | Choice | Part

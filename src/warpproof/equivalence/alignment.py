@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from warpproof.algebra import here
 from warpproof.solve import Facts
-from warpproof.terms import Poly, Pred, Real, TermMap
+from warpproof.terms import Poly, Pred, Real
 
 _LIMIT: Final = 64
 
@@ -30,7 +31,7 @@ def aligned(facts: Facts, mine: Real, theirs: Real, path: Pred) -> Real:
             if _zero(facts, path, x.data[1] - y.data[1]):
                 table[y] = x
                 break
-    return TermMap(arena, lambda i: None, table.get, lambda p: None).real(theirs) if table else theirs
+    return here(arena, table).real(theirs) if table else theirs
 
 
 def _zero(facts: Facts, path: Pred, d: Poly) -> bool:

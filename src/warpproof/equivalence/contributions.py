@@ -59,6 +59,7 @@ class Contributions:
             wanted = output.expected(index)
             inside = self.arena.conj(p for o, n in zip(index, output.shape, strict=True) if o.terms
                                      for p in (self.arena.le(-o), self.arena.le(o - n + 1)))
+            self.checker.compared.append((inside, wanted))
             self.checker.rewriters.append((inside, Rewriter(self.arena, self.matcher, self.facts, wanted)))
             fits = op != "add" or output.type.floating or self._fits(wanted, output)
             shown = any(self._equal(output, op, index, w, found) for w in self._forms(op, wanted))

@@ -9,14 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
+from typing import Final
 
 import numpy as np
 
 from warpproof.algebra import Form, Normaliser
 from warpproof.core import Unsupported
+from warpproof.equivalence.lanewise import AtLane, Progression, drawn, own, progressions, steps, together
 from warpproof.equivalence.pieces import Part, Splitter, crosses_lanes
 from warpproof.solve import Answer, Facts, Piece, Problem, Region, covers, exactly_once, within
 from warpproof.terms import Arena, IntVector, Poly, Pred, Real, TermMap, const, divide_monomial
+
+_FEW_LANES: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +58,8 @@ class Matcher:
     def match(self, x: Real, fold: Real, path: Pred) -> Real | None:
         """`fold`, plus what x adds to it, when shown equal to x in every lane where `path` holds; else None."""
         everywhere = self.arena.true
-        crossing = crosses_lanes(x, fold.data[0])
-        for where in (everywhere, path) if crossing and path is not everywhere else (path,):
+        alike = crosses_lanes(x, fold.data[0]) and fold.uniform
+        for where in (everywhere, path) if alike and path is not everywhere else (path,):
             key = (x.id, fold.id, where.id)
             if key not in self._memo:
                 self._memo[key] = self._attempt(x, fold, where)
@@ -77,10 +82,70 @@ class Matcher:
         """Lanes that draw on the same source lanes are one class; each class is one question."""
         active = self.facts.mask(path)
         lanes = np.arange(self.arena.lanes) if active is None else np.nonzero(active)[0]
+        if not fold.uniform and len(lanes) > _FEW_LANES:
+            found = self._by_progressions(x, fold, op, path, lanes)
+            if found is not None:
+                return found
         classes = self._classes(x, op, lanes)
         if len(classes) > 64:
             raise Unsupported("reduction", "more than 64 different lane groups")
         return all(self._one_row(x, fold, op, path, members) for members in classes)
+
+    def _by_progressions(self, x: Real, fold: Real, op: str, path: Pred, lanes: IntVector) -> bool | None:
+        """One question for each progression of lanes; None when the lanes do not form such."""
+        for step in steps(len(lanes)):
+            split = progressions(self.arena, lanes, step)
+            try:
+                asked = [self._along(x, fold, op, path, p) for p in split] if split is not None else [None]
+            except Unsupported:
+                continue
+            if all(asked):
+                return all(self._tiles(*q) for q in asked if q is not None)
+        return None
+
+    def _along(
+        self, x: Real, fold: Real, op: str, path: Pred, where: Progression
+    ) -> tuple[Opened, list[Piece], Pred] | None:
+        """The question whether x is the fold at the lanes of a progression; None when it cannot be asked this way."""
+        a = self.arena
+        at = AtLane(a, where)
+        opened = open_fold(a, at.real(fold))
+        local = at.pred(a.conj(p for p in a.conjuncts(path) if a.mask_of(p) is None))
+        weight = np.zeros((where.count, a.lanes), np.int64)
+        weight[np.arange(where.count), where.lanes()] = 1
+        pieces = []
+        parts = together(a, self.unguarded(Splitter(a, op).split(x, weight), op))
+        for part in map(self.where_it_counts, parts):
+            seen = self._seen_along(part, at, where)
+            if seen is None:
+                return None
+            here = a.conj((seen.guard, local))
+            if here.op == "false":
+                continue
+            solved = self._solve(seen, opened, here)
+            if solved is not None:
+                pieces.append(Piece((seen.guard,), seen.loops, (), solved, seen.weight))
+            elif not self.facts.infeasible(here):
+                self.why = "a summand of the kernel is not a summand of the reference"
+                return None
+        return opened, pieces, local
+
+    def _seen_along(self, part: Part, at: AtLane, where: Progression) -> Part | None:
+        """A part with a row of weights for each lane of a progression, as one part of the unknown lane."""
+        a = self.arena
+        mine = own(part.weight, where)
+        if mine is not None:
+            first = np.zeros(a.lanes, np.int64)
+            first[0] = 1
+            return Part(at.pred(a.conj((part.guard, a.lane_mask(mine)))), part.loops, at.real(part.leaf), first)
+        found = drawn(part.weight, where)
+        if found is None:
+            return None
+        lanes, offset = found
+        if offset is None:
+            return Part(part.guard, part.loops, part.leaf, lanes)
+        below = a.le(const(np.arange(a.lanes)) - where.lane() - offset)
+        return Part(a.conj((part.guard, below)), part.loops, part.leaf, lanes)
 
     def _classes(self, x: Real, op: str, lanes: IntVector) -> list[IntVector]:
         columns = [np.zeros((self.arena.lanes, 1), np.int64)]
@@ -144,7 +209,8 @@ class Matcher:
     def where_it_counts(self, p: Part) -> Part:
         """The part with lanes that do not contribute replaced by one that does, so that only these are compared."""
         lanes = np.arange(self.arena.lanes)
-        to = np.where(p.weight > 0, lanes, lanes[int(np.argmax(p.weight > 0))])
+        counts = (p.weight > 0).reshape(-1, self.arena.lanes).any(axis=0)
+        to = np.where(counts, lanes, lanes[int(np.argmax(counts))])
         move = self.arena.permutation_map(to)
         return Part(move.pred(p.guard), p.loops, self.arena.permute(p.leaf, to), p.weight)
 
@@ -183,13 +249,27 @@ class Matcher:
                 rest = a.combine(op, rest, a.sel(part.guard, part.leaf, a.identity(op)))
         if not pieces:
             return None
-        if self._alike(pieces, opened) and self._tiles(opened, self._at_first(pieces), a.true):
-            return a.combine(op, fold, rest)
+        if self._alike(pieces, opened):
+            shared = a.conj(p for p in a.conjuncts(path) if p.uniform)
+            if any(self._tiles(opened, self._at_first(pieces), p) for p in dict.fromkeys((a.true, shared))):
+                return a.combine(op, fold, rest)
+        if rest is a.identity(op) and self._vary(pieces, opened, path) and self._along_lanes(x, fold, op, path):
+            return fold
         for lane_pieces, lane in self._lane_kinds(pieces, opened, path):
             here = a.permutation_map(np.full(a.lanes, lane))
             if not self._tiles(self._at(opened, here), lane_pieces, here.pred(self._plain(path))):
                 return None
         return a.combine(op, fold, rest)
+
+    def _vary(self, pieces: list[Piece], opened: Opened, path: Pred) -> bool:
+        """More than a few lanes ask different questions."""
+        kinds = () if opened.domain.uniform else islice(self._lane_kinds(pieces, opened, path), _FEW_LANES + 1)
+        return len(list(kinds)) > _FEW_LANES
+
+    def _along_lanes(self, x: Real, fold: Real, op: str, path: Pred) -> bool:
+        active = self.facts.mask(path)
+        lanes = np.arange(self.arena.lanes) if active is None else np.nonzero(active)[0]
+        return bool(self._by_progressions(x, fold, op, path, lanes))
 
     def _at(self, opened: Opened, here: TermMap) -> Opened:
         return Opened(opened.op, opened.variables, here.pred(opened.domain), opened.body)

@@ -6,19 +6,21 @@ coordinates and compared with the stored value under the store's own path.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from warpproof.algebra import Cases, Normaliser
 from warpproof.core import Claim, Reason, Status, Unsupported
-from warpproof.domains import Int, Reals, ScalarType
+from warpproof.domains import Choice, Int, Reals, ScalarType, Value
 from warpproof.equivalence.alignment import aligned
 from warpproof.equivalence.matching import Matcher
 from warpproof.equivalence.rewriting import Rewriter
-from warpproof.machine import Access
+from warpproof.machine import Access, Upcoming
 from warpproof.solve import Box, Coordinates, Facts, Piece, Problem, coordinates, covers, product
 from warpproof.terms import Arena, Poly, Pred, Real, const
 
+_SPLITS: Final = 4
 Expected = Callable[[tuple[Poly, ...]], Real]
 
 
@@ -62,7 +64,7 @@ class Locator:
         return flat if found is None else Located(access, found)
 
     def _nested(self, shape: tuple[Poly, ...], strides: tuple[Poly, ...]) -> bool:
-        """Each stride steps over all that the later dimensions reach, so different coordinates are different elements."""
+        """Each stride steps over all that later dimensions reach, so different coordinates are different elements."""
         extent = const(1)
         for size, step in zip(reversed(shape), reversed(strides), strict=True):
             if not self.facts.implied(self.arena.true, self.arena.le(extent - step), hard=True):
@@ -96,6 +98,7 @@ class OutputChecker(Locator):
         self.normal = Normaliser(arena)
         self.matcher = Matcher(arena, self.normal, facts)
         self.rewriters: list[tuple[Pred, Rewriter]] = []
+        self.compared: list[tuple[Pred, Real]] = []  # the reference's terms as it gives them, each with its path
         self.divisors = divisors or {}
         self.opened: Callable[[Real, Pred], Real] = lambda x, path: x  # puts in what earlier launches left
 
@@ -118,15 +121,16 @@ class OutputChecker(Locator):
         try:
             coordinates = self.coordinates(place, output.shape)
             wanted = output.expected(coordinates)
-            got = self.opened(self._stored(place.access, output.type), place.access.path)
+            got = self.opened(self._stored(place.access.value, output.type, place.access.path), place.access.path)
             rewriter = Rewriter(self.arena, self.matcher, self.facts, wanted)
             self.rewriters.append((place.access.path, rewriter))
+            self.compared.append((place.access.path, wanted))
             path = place.access.path
             mine = rewriter.rewrite(got, path)
             theirs = rewriter.settle(wanted, path)
         except Unsupported as stuck:
             return Claim("equivalence", text, Status.OPEN, place=where, reason=Reason.UNSUPPORTED, hint=str(stuck))
-        if self._same(mine, theirs, path) or self._distributed(mine, theirs, path):
+        if self.same(mine, theirs, path) or self._distributed(mine, theirs, path):
             return Claim("equivalence", text, Status.SHOWN, "normal-form", where,
                          data={"steps": list(self.matcher.log[-4:])})
         hint = rewriter.why or "the normal forms differ"
@@ -151,18 +155,26 @@ class OutputChecker(Locator):
             raise Unsupported("output", f"the strides of {output.name} leave gaps, and an access may lie in one")
         return self.coordinates(place, output.shape)
 
-    def _stored(self, access: Access, ty: ScalarType) -> Real:
+    def _stored(self, value: Value | None, ty: ScalarType, path: Pred) -> Real:
         """What a store leaves in an element: the number its bits stand for."""
-        if access.value is None:
-            raise Unsupported("store", "a store without a value")
-        if ty.kind not in ("s", "u") or not isinstance(access.value, Int):
-            return self.dom.real(access.value, ty)
-        p = access.value.poly
+        match value:
+            case None:
+                raise Unsupported("store", "a store without a value")
+            case Choice(_, pred, a, b) if ty.kind in ("s", "u"):
+                sides = ((a, pred), (b, self.arena.negate(pred)))
+                x, y = (self._stored(v, ty, self.arena.conj((path, p))) for v, p in sides)
+                return self.arena.sel(pred, x, y)
+            case Int(_, p) if ty.kind in ("s", "u"):
+                return self._number(p, ty, path)
+            case _:
+                return self.dom.real(value, ty)
+
+    def _number(self, p: Poly, ty: ScalarType, path: Pred) -> Real:
         low, high = (-(1 << (ty.width - 1)), 1 << (ty.width - 1)) if ty.kind == "s" else (0, 1 << ty.width)
-        if p.is_constant():
+        if p.is_constant() and (isinstance(p.constant, int) or ty.width < 64):
             p = const((p.constant - low) % (high - low) + low)
         fits = self.arena.conj((self.arena.le(low - p), self.arena.lt(p, const(high))))
-        if not self.facts.implied(access.path, fits, hard=True):
+        if not self.facts.implied(path, fits, hard=True):
             raise Unsupported("integer output", f"its value may not fit {ty}")
         return self.arena.of_int(p)
 
@@ -187,9 +199,40 @@ class OutputChecker(Locator):
                 return False
             again = Rewriter(self.arena, self.matcher, self.facts, spread)
             self.rewriters.append((path, again))
-            return self.normal.equal(again.rewrite(mine, path), spread, path, self.facts.implied)
+            return self.same(again.rewrite(mine, path), spread, path)
         except Unsupported:
             return False
+
+    def same(self, x: Real, y: Real, path: Pred, splits: int = _SPLITS) -> bool:
+        """x = y wherever the path holds, also by cases of the integer conditions inside x."""
+        if self._same(x, y, path):
+            return True
+        condition = next(iter(self._undecided(x, path)), None) if splits else None
+        if condition is None or x.poisoned:
+            return False
+        return all(self._same_where(x, y, path, p, splits) for p in (condition, self.arena.negate(condition)))
+
+    def _same_where(self, x: Real, y: Real, path: Pred, p: Pred, splits: int) -> bool:
+        here = self.arena.conj((path, p))
+        if here.op == "false" or self.facts.infeasible(here):
+            return True
+        decided = Upcoming(self.dom, p).real
+        return self.same(decided(x), decided(y), here, splits - 1)
+
+    def _undecided(self, x: Real, path: Pred) -> Iterator[Pred]:
+        """Comparisons of integers, the same in all lanes and iterations, that choices inside x ask for."""
+        seen: set[int] = set()
+        stack = [x]
+        while stack:
+            y = stack.pop()
+            if y.id in seen or y.op in ("gather", "red", "fold"):
+                continue
+            seen.add(y.id)
+            for p in self.arena.conjuncts(y.pred) if y.op == "sel" and y.pred is not None else ():
+                plain = p.op in ("le", "eq", "ne") and p.uniform and not p.free
+                if plain and not any(self.facts.implied(path, q) for q in (p, self.arena.negate(p))):
+                    yield p
+            stack.extend(y.args)
 
     # ------------------------------------------------------------------ coverage
     def _coverage(self, output: Output, located: list[Located]) -> Claim:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +14,7 @@ from warpproof.terms import Arena, BoolVector, IntVector, Pred, Real
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """`leaf` taken `weight[l]` times at lane l, for all values of `loops` in `domains`, where `guard` holds there."""
+    """`leaf` taken `weight[..., l]` times at lane l, for all values of `loops`, where `guard` holds there."""
 
     guard: Pred
     loops: tuple[int, ...]
@@ -47,44 +48,59 @@ def is_data(arena: Arena, p: Pred) -> bool:
 
 
 class Splitter:
-    """Takes one reduction apart; choices made by data (`x > 0 ? 1 : 0`) stay whole if `whole`."""
+    """Takes one reduction apart; choices made by data (`x > 0 ? 1 : 0`) stay whole if `whole`.
+
+    Terms are visited from the top, each once with all that is wanted of it.
+    """
 
     def __init__(self, arena: Arena, op: str, *, whole: bool = False) -> None:
         self.arena, self.op, self.unit, self.whole = arena, op, arena.identity(op), whole
         self.parts: list[Part] = []
+        self._wanted: dict[tuple[int, int, tuple[int, ...]], IntVector] = {}
+        self._heap: list[tuple[int, int, tuple[int, ...]]] = []
+        self._guards: dict[int, Pred] = {}
+        self._opened: dict[int, tuple[int, Pred, Real]] = {}
 
     def split(self, x: Real, weight: IntVector) -> list[Part]:
-        """The parts of x, with lane l of x wanted weight[l] times."""
-        self._walk(x, weight, self.arena.true, ())
-        joined: dict[tuple[int, tuple[int, ...], int], Part] = {}
-        for p in self.parts:
-            key = (p.guard.id, p.loops, p.leaf.id)
-            old = joined.get(key)
-            joined[key] = p if old is None else Part(p.guard, p.loops, p.leaf, old.weight + p.weight)
-        return list(joined.values())
+        """The parts of x, with lane l of x wanted weight[..., l] times; leading axes are questions of their own."""
+        self._want(x, weight, self.arena.true, ())
+        while self._heap:
+            key = heapq.heappop(self._heap)
+            y, guard = self.arena.reals[-key[0]], self._guards[key[1]]
+            self._visit(y, self._wanted.pop(key), guard, key[2])
+        return self.parts
 
-    def _walk(self, x: Real, weight: IntVector, guard: Pred, loops: tuple[int, ...]) -> None:
-        a = self.arena
+    def _want(self, x: Real, weight: IntVector, guard: Pred, loops: tuple[int, ...]) -> None:
         if x is self.unit or not weight.any() or guard.op == "false":
             return
+        key = (-x.id, guard.id, loops)
+        self._guards[guard.id] = guard
+        old = self._wanted.get(key)
+        if old is None:
+            heapq.heappush(self._heap, key)
+        self._wanted[key] = weight if old is None else old + weight
+
+    def _visit(self, x: Real, weight: IntVector, guard: Pred, loops: tuple[int, ...]) -> None:
+        a = self.arena
         match x.op:
             case self.op:
                 for y in x.args:
-                    self._walk(y, weight, guard, loops)
+                    self._want(y, weight, guard, loops)
             case "sel" if x.pred is not None and not (self.whole and not x.folds and is_data(a, x.pred)):
                 for y, p in zip(x.args, (x.pred, a.negate(x.pred)), strict=True):
                     mask, rest = self._lanes(p)
-                    self._walk(y, np.where(mask, weight, 0), a.conj((guard, rest)), loops)
+                    self._want(y, np.where(mask, weight, 0), a.conj((guard, rest)), loops)
             case "gather":
-                source = a.permutation(x)
-                moved, lanes = self._move(guard, source[:, None], weight)
-                self._walk(x.args[0], moved, lanes, loops)
+                moved, kept = self._move(guard, a.permutation(x)[:, None], weight)
+                self._want(x.args[0], moved, kept, loops)
             case "red" if x.data[0] == self.op:
-                moved, lanes = self._move(guard, a.matrix(x), weight)
-                self._walk(x.args[0], moved, lanes, loops)
+                moved, kept = self._move(guard, a.matrix(x), weight)
+                self._want(x.args[0], moved, kept, loops)
             case "fold" if x.data[0] == self.op:
-                _, atom, domain, body = a.open(x)
-                self._walk(body, weight, a.conj((guard, domain)), (*loops, atom))
+                if x.id not in self._opened:
+                    self._opened[x.id] = a.open(x)[1:]
+                atom, domain, body = self._opened[x.id]
+                self._want(body, weight, a.conj((guard, domain)), (*loops, atom))
             case _:
                 self.parts.append(Part(guard, loops, x, weight))
 
@@ -94,8 +110,9 @@ class Splitter:
         if not rest.uniform:
             raise Unsupported("reduction", "a lane-dependent condition above a cross-lane reduction")
         weight = np.where(mask, weight, 0)
-        moved = np.zeros(self.arena.lanes, np.int64)
-        np.add.at(moved, matrix, np.broadcast_to(weight[:, None], matrix.shape))
+        moved = np.zeros_like(weight)
+        for column in matrix.T:
+            np.add.at(moved.T, column, weight.T)
         return moved, rest
 
     def _lanes(self, p: Pred) -> tuple[BoolVector, Pred]:
@@ -110,3 +127,18 @@ class Splitter:
             else:
                 mask &= lanes
         return mask, a.conj(rest)
+
+
+def loads_of(x: Real) -> list[Real]:
+    """The loads of a term outside folds and cross-lane reductions."""
+    out, seen, stack = [], set(), [x]
+    while stack:
+        y = stack.pop()
+        if y.id in seen:
+            continue
+        seen.add(y.id)
+        if y.op == "load":
+            out.append(y)
+        elif y.op not in ("fold", "red", "gather"):
+            stack.extend(y.args)
+    return out

@@ -75,19 +75,19 @@ class Stage(Proof):
             if not writes:
                 continue
             if name in outputs:
-                array, before = outputs[name], len(checker.rewriters)
+                array, before = outputs[name], (len(checker.rewriters), len(checker.compared))
                 self.finals[name] = self.compared(
                     checker, self.output(name, array.at, array.index_symbols), writes)
                 if _shown(self.finals[name]):
                     self.leaves[name] = AsReference(name)
                     continue
-                del checker.rewriters[before:]
+                _forget(checker, before)
             claims += self._read_off(checker, name, writes)
         return claims
 
     def _read_off(self, checker: OutputChecker, name: str, writes: list[Access]) -> list[Claim]:
         """Guess from the writes what they leave, and show it; else the contents are unknown."""
-        before = len(checker.rewriters)
+        before = len(checker.rewriters), len(checker.compared)
         try:
             contents = self._contents(checker, name, writes)
             left = AsWritten(contents, self.left.get(name))
@@ -99,12 +99,13 @@ class Stage(Proof):
 
             claims = self.compared(checker, self.output(name, lambda index: left.at(self, index), symbols), writes)
         except Unsupported as stuck:
+            _forget(checker, before)
             self.leaves[name] = Unknown(name, str(stuck))
             return []
         if _shown(claims):
             self.leaves[name] = left
             return claims
-        del checker.rewriters[before:]
+        _forget(checker, before)
         why = next(c.hint or c.text for c in claims if c.status is not Status.SHOWN)
         self.leaves[name] = Unknown(name, why)
         return []
@@ -159,6 +160,11 @@ class Pipeline:
         self.meaningful = depends_on_inputs(found)
         proof.traced = found
         return found
+
+
+def _forget(checker: OutputChecker, before: tuple[int, int]) -> None:
+    """Drop what a comparison that came to nothing has left for the later stages."""
+    del checker.rewriters[before[0] :], checker.compared[before[1] :]
 
 
 def _shown(claims: list[Claim]) -> bool:

@@ -258,8 +258,7 @@ class Proof:
             "conditions_s": lambda: condition_claims(
                 self.arena, self.facts, trace, self._conditions(checker, trace), where),
             "definedness_s": lambda: definedness_claims(
-                self.arena, trace, self._conditions(checker, trace),
-                [(path, r.reference) for path, r in checker.rewriters]),
+                self.arena, trace, self._conditions(checker, trace), checker.compared),
             "memory_s": lambda: memory_claims(self.arena, self.facts, trace, self.buffers, layouts, where),
             "races_s": lambda: self._races(checker, machine, trace),
             "barriers_s": lambda: barrier_claims(self.arena, self.facts, trace, where),
@@ -332,8 +331,22 @@ class Proof:
             return found
 
         return RealConditions(self.arena, self.facts, Signs(self.arena, signs), rewrite, canonical,
-                              tuple(self._divisors(checker)), self.outcome.ledger,
+                              tuple(self._divisors(checker)), self._roots(checker), checker.same, self.outcome.ledger,
                               Infinities(self.arena, self.facts, trace.maxima))
+
+    def _roots(self, checker: OutputChecker) -> tuple[Real, ...]:
+        """What the reference takes roots of, at the coordinates that were compared."""
+        out: dict[int, Real] = {}
+        seen: set[int] = set()
+        stack = [x for _, x in checker.compared]
+        while stack:
+            x = stack.pop()
+            if x.id not in seen:
+                seen.add(x.id)
+                stack.extend(x.args)
+                if x.op == "sqrt":
+                    out[x.args[0].id] = x.args[0]
+        return tuple(out.values())
 
     def _divisors(self, checker: OutputChecker) -> list[tuple[Pred, Real]]:
         """The canonical divisors of the reference at the coordinates that were compared, and where it divides by them.

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from warpproof.core import InputError
-from warpproof.frontends.headers import PRELUDE, PRELUDE_NAME, SHIMS, bundled_directory, needs_bundled
+from warpproof.frontends.headers import (
+    PRELUDE,
+    PRELUDE_NAME,
+    SHIMS,
+    bundled_directory,
+    bundled_headers,
+    included,
+    wanted_headers,
+)
 from warpproof.frontends.source import PtxSource, read_source, select_entry
 
 INSTALL_HINT: Final = "pip install 'warpproof[cuda]'  (cuda-bindings and nvidia-cuda-nvrtc; no GPU needed)"
@@ -25,35 +33,43 @@ def nvrtc_version() -> str:
 
 
 def compile_cuda(source: Path | str, *, arch: str = "sm_80", kernel: str | None = None,
-                 options: Sequence[str] = (), name: str = "kernel.cu") -> PtxSource:
+                 options: Sequence[str] = (), name: str = "kernel.cu", headers: Mapping[str, str] | None = None
+                 ) -> PtxSource:
     """The PTX of one kernel of a CUDA C++ file (a Path) or text (a str, then called `name`), with line information.
 
     `kernel` is an `extern "C"` name, a C++ identifier, a mangled name or a name expression such as
-    `ns::scale<float, 4>`; None takes the only kernel. Raises InputError CUD701 with the compiler's own text, and
-    other CUD7xx for a missing wheel, an unknown target, name or option.
+    `ns::scale<float, 4>`; None takes the only kernel. `headers` are all that it may include, by name; None has them
+    looked for beside the source, in -I folders and among those bundled with the compiler. Raises InputError CUD701
+    with the compiler's own text, and other CUD7xx for a missing wheel, an unknown target, name or option.
     """
     text = read_source(source) if isinstance(source, Path) else source
     file = source.name if isinstance(source, Path) else name
     if "\0" in text:
         raise InputError("CUD706", f"{file} holds a NUL character")
-    folder = source.resolve().parent if isinstance(source, Path) else None
     compiler = _Compiler()
     flags = [f"--gpu-architecture={compiler.architecture(arch)}", "-lineinfo", f"--pre-include={PRELUDE_NAME}"]
     flags += checked_options(options)
     if not any(re.match(r"--?std\b", flag) for flag in flags):
         flags.append("--std=c++17")
-    if folder is not None:
-        flags.append(f"-I{folder}")
-    include = compiler.headers() if needs_bundled(text) else None
-    if include is not None:
-        flags += [f"-I{include}", f"-I{include}/cccl"]
+    if headers is None:
+        headers = _headers(text, source.resolve().parent if isinstance(source, Path) else None, options)
     expression = _expression(kernel)
-    ptx, lowered, log = compiler.compile(text, file, flags, expression)
-    ptx = _without_places(ptx, (Path.cwd(), *((folder,) if folder else ()), *((include,) if include else ())))
+    ptx, lowered, log = compiler.compile(text, file, flags, expression, headers)
+    ptx = _without_places(ptx)
     if expression is None or lowered is None:
         lowered = select_entry(ptx, kernel, file)
     return PtxSource(ptx, str(Path(file).with_suffix(".ptx")), lowered, arch, f"nvrtc {compiler.version}",
                      {kernel or lowered: lowered}, {file: text}, log)
+
+
+def library_headers(names: Sequence[str], taken: Sequence[str] = ()) -> dict[str, str]:
+    """The headers of these names that are bundled with the compiler, with all that they include."""
+    return bundled_headers(names, _Compiler().headers(), taken) if names else {}
+
+
+def _headers(text: str, folder: Path | None, options: Sequence[str]) -> dict[str, str]:
+    own = included(text, folder, options)
+    return {**library_headers(wanted_headers(own), list(own.texts)), **own.texts}
 
 
 def checked_options(options: Sequence[str]) -> list[str]:
@@ -74,10 +90,10 @@ def _expression(kernel: str | None) -> str | None:
     return kernel
 
 
-def _without_places(ptx: str, folders: Sequence[Path]) -> str:
-    """The PTX with file names in `.file` relative to `folders`: the text then does not depend on where it was made."""
-    prefixes = "|".join(re.escape(f"{folder}/") for folder in folders)
-    return re.sub(rf'^(\s*\.file\s+\d+\s+")(?:{prefixes})', r"\1", ptx, flags=re.MULTILINE)
+def _without_places(ptx: str) -> str:
+    """The PTX with file names in `.file` relative to the current folder: it does not depend on where it was made."""
+    folder = re.escape(str(Path.cwd()).rstrip("/"))
+    return re.sub(rf'^(\s*\.file\s+\d+\s+"){folder}/', r"\1", ptx, flags=re.MULTILINE)
 
 
 class _Compiler:
@@ -120,14 +136,14 @@ class _Compiler:
 
         return bundled_directory(self.version, into)
 
-    def compile(self, text: str, file: str, flags: Sequence[str], expression: str | None
+    def compile(self, text: str, file: str, flags: Sequence[str], expression: str | None, headers: Mapping[str, str]
                 ) -> tuple[str, str | None, str]:
         """(PTX, lowered name of `expression`, log); CUD701 with the log as the compiler wrote it."""
         nvrtc = self._nvrtc
-        shims = {**SHIMS, PRELUDE_NAME: PRELUDE}
+        texts = {**headers, **SHIMS, PRELUDE_NAME: PRELUDE}
         status, program = nvrtc.nvrtcCreateProgram(
-            text.encode(), file.encode(), len(shims), [b.encode() for b in shims.values()],
-            [n.encode() for n in shims])
+            text.encode(), file.encode(), len(texts), [b.encode("utf-8", "surrogateescape") for b in texts.values()],
+            [n.encode("utf-8", "surrogateescape") for n in texts])
         self._check(status)
         try:
             if expression is not None:
@@ -159,7 +175,7 @@ def _refusal(file: str, log: str, expression: str | None) -> InputError:
         return InputError("CUD704", f"{file} holds no kernel {expression!r}; the compiler says\n{log}")
     hint = ""
     if "open source file" in log:
-        hint = "only CUDA's own headers and those beside the source are found; add others with -I"
+        hint = "only CUDA's own headers and those within the source's folder are found; add other folders with -I"
     elif "host variable" in log or "<<<" in log or "a host function" in log:
         hint = "only device code is compiled; put host code under #ifndef __CUDACC_RTC__"
     return InputError("CUD701", f"the compiler refused {file}\n{log}", hint=hint)

@@ -1,8 +1,8 @@
-"""Triton kernels to PTX, without a GPU: the kernel's file is *executed*, in a child process with resource limits.
+"""Triton kernels to PTX, without a GPU: the kernel's file is *executed*.
 
-A Triton kernel is a Python function that only Python can build, so compiling it runs the author's code. The child gets
-no input but the file and the launch, a fresh working directory and limits on time, memory and files; that is no
-sandbox. What is proved afterwards is the PTX that came out.
+A Triton kernel is a Python function that only Python can build, so compiling it runs the author's code. The command
+line does so in a confined process. `compile_triton` does it in a child with a fresh working directory and limits on
+time, memory and files, which is no sandbox. What is proved afterwards is the PTX that came out.
 """
 
 from __future__ import annotations
@@ -38,32 +38,44 @@ class TritonLaunch:
     options: Mapping[str, int] | None = None
 
 
-def compile_triton(source: Path, launch: TritonLaunch, *, arch: str = "sm_80", kernel: str | None = None) -> PtxSource:
-    """The PTX of one `@triton.jit` function of a Python file, specialised for a launch.
+def triton_job(text: str, file: str, launch: TritonLaunch, arch: str, kernel: str | None) -> dict[str, Any]:
+    """What `build` takes: one `@triton.jit` function of a text, specialised for a launch.
 
-    Executes the file in a child process. Raises InputError CUD710 without Triton, CUD711 with Triton's own message,
-    CUD703 for an unknown target.
+    Raises InputError CUD710 without Triton, CUD703 for an unknown target, CUD711 for a constexpr that is no value.
     """
-    text = read_source(source)
-    found = importlib.util.find_spec("triton")
-    if found is None or found.origin is None:
-        raise InputError("CUD710", f"{source.name} is a Triton kernel, and Triton is not installed", hint=INSTALL_HINT)
+    if importlib.util.find_spec("triton") is None:
+        raise InputError("CUD710", f"{file} is a Triton kernel, and Triton is not installed", hint=INSTALL_HINT)
     digits = arch.removeprefix("sm_").rstrip("af")
     if not digits.isdecimal():
         raise InputError("CUD703", f"{arch!r} is no target", hint="a target is sm_80, sm_90a, …")
     signature = {name: ("*" if pointer else "") + _TYPES.get(dtype, dtype) for name, dtype, pointer in launch.arguments}
     job = {
-        "file": str(source.resolve()), "kernel": kernel, "signature": signature, "constexprs": dict(launch.constexprs),
+        "text": text, "file": file, "kernel": kernel, "signature": signature, "constexprs": dict(launch.constexprs),
         "divisible": list(launch.divisible_by_16), "arch": int(digits), "options": dict(launch.options or {}),
     }
     try:
-        body = json.dumps(job)
+        json.dumps(job)
     except (TypeError, ValueError) as error:
-        raise InputError("CUD711", f"a constexpr of {source.name} is no plain value: {error}") from None
-    answer = _compiled(body, source.name)
-    entry = select_entry(answer["ptx"], None, source.name)
-    file, origin = str(Path(source.name).with_suffix(".ptx")), f"triton {answer['version']}"
-    return PtxSource(answer["ptx"], file, entry, arch, origin, {answer["kernel"]: entry}, {source.name: text})
+        raise InputError("CUD711", f"a constexpr of {file} is no plain value: {error}") from None
+    return job
+
+
+def triton_source(answer: Mapping[str, Any], text: str, file: str, arch: str) -> PtxSource:
+    """What `build` gave, as the PTX of the kernel in a file with this text."""
+    entry = select_entry(str(answer["ptx"]), None, file)
+    return PtxSource(str(answer["ptx"]), str(Path(file).with_suffix(".ptx")), entry, arch,
+                     f"triton {answer['version']}", {str(answer["kernel"]): entry}, {file: text})
+
+
+def compile_triton(source: Path, launch: TritonLaunch, *, arch: str = "sm_80", kernel: str | None = None) -> PtxSource:
+    """The PTX of one `@triton.jit` function of a Python file, specialised for a launch.
+
+    Executes the file in a child process. Raises InputError CUD711 with Triton's own message, and as `triton_job` says.
+    """
+    text = read_source(source)
+    job = triton_job(text, source.name, launch, arch, kernel)
+    answer = _compiled(json.dumps({**job, "folder": str(source.resolve().parent)}), source.name)
+    return triton_source(answer, text, source.name, arch)
 
 
 def _compiled(body: str, name: str) -> dict[str, Any]:

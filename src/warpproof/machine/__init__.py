@@ -9,9 +9,10 @@ from warpproof.machine.setup import BufferInfo, Setup
 from warpproof.machine.storage import Region
 from warpproof.machine.symbolic import SymbolicMachine
 from warpproof.machine.trace import Access, BarrierEvent, Hazard, Obligation, RunningMaximum, Trace
+from warpproof.machine.upcoming import Upcoming
 
 __all__ = [
     "KINDS", "SCHEDULES", "Access", "BarrierEvent", "Buffer", "BufferInfo", "ConcreteLaunch", "Content", "Decoded",
     "Event", "Finding", "Hazard", "Obligation", "Outcome", "Pointer", "Region", "Registers", "RunningMaximum", "Setup",
-    "SymbolicMachine", "Trace", "decode", "emulate", "step", "step_pure",
+    "SymbolicMachine", "Trace", "Upcoming", "decode", "emulate", "step", "step_pure",
 ]

@@ -78,7 +78,7 @@ class Forwarding:
         if not isinstance(c, int) or not ((low is not None and low > 0) or (high is not None and high < 0)):
             return None
         iteration, left = divide_monomial(index - rest, m, c)
-        if left.terms:
+        if left.terms or not self.arena.poly_uniform(iteration):
             return None
         there = self.arena.substitution({inner[0]: iteration})
         others = [b.index for b in stores if b is not a and inner[0] in b.loops]

@@ -72,36 +72,71 @@ class LoopSolver:
         """Execute the loop at `header`; the block where control goes on."""
         m = self.machine
         loop = m.graph.loops[header]
-        if len({e for e, _ in loop.exits}) != 1:
-            raise Unsupported("loop", f"several exit tests in the loop at {self._place(header)}")
-        test, out = loop.exits[0]
-        inside = [s for s in m.graph.successors[test] if s != out]
-        if len(inside) != 1:
-            raise Unsupported("loop", f"the exit test of the loop at {self._place(header)} is not a simple branch")
+        tests, out = self._tests(header)
         m.depth += 1
         try:
-            if loop.latches == (test,):
-                self._do_while(lambda: self._iterate(header, test, inside[0], header), header)
+            if loop.latches == (tests[-1][0],):
+                self._do_while(lambda: self._iterate(header, tests, header), header)
             else:
-                go = self._iterate(header, test, inside[0], header)
-                self._guarded(go, lambda: self._do_while(
-                    lambda: self._iterate(inside[0], test, inside[0], header), header))
+                (test, inside), turned = tests[0], [*tests[1:], tests[0]]
+                go = self._iterate(header, [(test, inside)], header)
+                self._guarded(go, lambda: self._do_while(lambda: self._iterate(inside, turned, header), header))
         finally:
             m.depth -= 1
         return out
+
+    def _tests(self, header: int) -> tuple[list[tuple[int, int]], int]:
+        """The exit tests in the order in which an iteration meets them, with the block inside each; the block behind."""
+        m = self.machine
+        graph, loop = m.graph, m.graph.loops[header]
+        outside = {o for _, o in loop.exits}
+        tests = sorted({e for e, _ in loop.exits}, key=lambda e: sum(graph.dominates(d, e) for d, _ in loop.exits))
+        latch = loop.latches[0]
+        if len(tests) > 1 and (len(outside) > 1 or len(loop.latches) > 1):
+            raise Unsupported("loop", f"exits to different places from the loop at {self._place(header)}")
+        if len(tests) > 1 and not all(graph.dominates(e, latch) for e in tests):
+            raise Unsupported("loop", f"an exit inside a branch in the loop at {self._place(header)}")
+        out = loop.exits[0][1]
+        inside = [[s for s in graph.successors[e] if s != out] for e in tests]
+        if any(len(s) != 1 for s in inside):
+            raise Unsupported("loop", f"the exit test of the loop at {self._place(header)} is not a simple branch")
+        return [(e, s[0]) for e, s in zip(tests, inside, strict=True)], out
 
     def _place(self, block: int) -> str:
         m = self.machine
         return m.where() if m.frames else m.where(m.graph.blocks[block].start)
 
-    def _iterate(self, start: int, test: int, inside: int, header: int) -> Pred:
-        """Run from `start` through the exit test; the condition to go on."""
+    def _iterate(self, start: int, tests: list[tuple[int, int]], header: int) -> Pred:
+        """Run from `start` through the exit tests, each only where those before it go on; the condition to go on."""
         m = self.machine
-        if start != header and start != test:
+        (test, inside), later = tests[0], tests[1:]
+        go = self._through(start, test, inside, header)
+        if not later:
+            return go
+        going = [go]
+
+        def again() -> None:
+            entering = Upcoming(m.dom, go)
+            m.registers = {n: entering.value(v) for n, v in m.registers.items()}
+            going.append(self._iterate(inside, later, header))
+            if len(later) == 1:
+                self._tail = m.shared.footprint.copy()
+
+        if self.arena.implies(m.path.condition(), go):
+            again()
+        elif go.op != "false":
+            m.fork(go, self.arena.negate(go), again, lambda: None)
+        return self.arena.conj(going)
+
+    def _through(self, start: int, test: int, inside: int, header: int) -> Pred:
+        """Run from `start` through one exit test, past the header where it lies before the start; the condition to go
+        on."""
+        m = self.machine
+        if start not in (header, test) and not m.graph.dominates(start, test):
             m.walk(start, header)
             start = header
-        if start == header and start != test:
-            m.walk(header, test, skip=header)
+        if start != test:
+            m.walk(start, test, skip=header if start == header else None)
         guard: Pred = m.block(test, terminator=False)
         if not isinstance(guard, Pred):
             raise Unsupported("loop", f"a loop without a test at {self._place(header)}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from warpproof.core import Unsupported
-from warpproof.domains import Choice, Float, Int, Pack, Reals, Undef, Value
+from warpproof.domains import Choice, Float, Int, Pack, Part, Reals, Undef, Value
 from warpproof.terms import Arena, IntVector, Poly, Pred, Real, coefficient
 
 _PARALLEL = frozenset({"add", "mul", "max", "min", "div"})
@@ -23,6 +23,8 @@ def permute(dom: Reals, value: Value, lanes: IntVector) -> Value:
         case Choice(_, pred, a, b):
             moved = dom.arena.permutation_map(lanes).pred(pred)
             return dom.merge(moved, permute(dom, a, lanes), permute(dom, b, lanes))
+        case Part(width, whole, place):
+            return Part(width, permute(dom, whole, lanes), place)
         case Undef():
             return value
 
@@ -39,6 +41,10 @@ def mix(dom: Reals, table: list[Value], owner: IntVector, lane: IntVector) -> Va
             return Float(first.kind, first.width, Mixer(dom.arena, which, lane).real(nodes))
     if all(isinstance(v, Int) for v in values):
         return Int(first.width, Mixer(dom.arena, which, lane).poly([v.poly for v in values if isinstance(v, Int)]))
+    pieces = [v for v in values if isinstance(v, Part)]
+    if len(pieces) == len(values) and len({(v.width, v.place, v.whole.width) for v in pieces}) == 1:
+        whole = mix(dom, [v.whole for v in pieces], which, lane)
+        return Part(pieces[0].width, whole, pieces[0].place)
     packed = [v for v in values if isinstance(v, Pack)]
     if packed and len({v.width for v in values}) == 1:
         split = [dom.unpack(v.width, v, len(packed[0].parts)) for v in values]

@@ -7,6 +7,7 @@ update reads other registers, are instances of it.
 
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -31,8 +32,11 @@ class Prefixes:
     def fold(self, op: str, entry: Real, body: Real) -> Real:
         """entry ⊕ the fold of the body over the iterations before this one."""
         a = self.arena
+        i = a.variable(a.atoms[self.var])
+        if op == "add" and body.op == "const":
+            return a.add(entry, a.mul(body, a.of_int(i)))
         j = a.fresh("index", "j")
-        v, i = a.variable(j), a.variable(a.atoms[self.var])
+        v = a.variable(j)
         before = a.conj((a.le(-v), a.le(v - i + 1)))
         return a.combine(op, entry, a.fold(op, j.id, before, a.substitute(body, {self.var: v})))
 
@@ -66,13 +70,14 @@ class Prefixes:
             if self._mentions(a.value) or self._mentions(a.path) or self._touched(a.index):
                 value = None if a.value is None else moved(self.machine.dom, put, a.value)
                 trace.accesses[k] = replace(a, value=value, path=put.pred(a.path), index=put.poly(a.index))
-        known = {s: x for s, x in self.starts.items() if s not in trace.maxima}
-        plain = self if len(known) == len(self.starts) else self._only(known)
-        plain._fill_conditions(mark)
+        self.without(trace.maxima.keys())._fill_conditions(mark)
 
-    def _only(self, known: dict[int, Real]) -> Prefixes:
+    def without(self, atoms: AbstractSet[int]) -> Prefixes:
+        """The start values of other registers than these."""
+        if not self.starts.keys() & atoms:
+            return self
         out = Prefixes(self.machine, self.var)
-        out.starts = known
+        out.starts = {s: x for s, x in self.starts.items() if s not in atoms}
         return out
 
     def _fill_conditions(self, mark: tuple[int, int, int, int]) -> None:

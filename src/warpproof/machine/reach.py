@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from warpproof.core import Unsupported
-from warpproof.domains import Choice, Float, Int, Pack, Reals, Undef, Value
+from warpproof.domains import Choice, Float, Int, Pack, Part, Reals, Undef, Value
 from warpproof.machine.shared import SYMBOLIC_ADDRESS
 from warpproof.terms import Arena, IntVector, Poly, Pred, Real, TermMap, const
 
@@ -112,6 +112,8 @@ def _move(dom: Reals, value: Value, carrier: Carrier) -> Value:
             return Pack(width, tuple(_move(dom, p, carrier) for p in parts))
         case Choice(_, pred, a, b):
             return dom.merge(carrier.pred(pred), _move(dom, a, carrier), _move(dom, b, carrier))
+        case Part(width, whole, place):
+            return Part(width, _move(dom, whole, carrier), place)
         case Undef():
             return value
 

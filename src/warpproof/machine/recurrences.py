@@ -4,11 +4,13 @@ arbitrary iteration: affine counters, values set anew in each iteration, and fol
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from warpproof.core import Unsupported
-from warpproof.domains import Choice, Float, Int, Pack, Undef, Value
+from warpproof.domains import Choice, Float, Int, Pack, Part, Undef, Value
 from warpproof.machine.gauge import Gauge, Maximum
+from warpproof.machine.means import Means
 from warpproof.machine.prefixes import Prefixes
 from warpproof.machine.shifts import HOLE
 from warpproof.machine.trace import RunningMaximum
@@ -43,6 +45,7 @@ class Closer:
         self.at_end = self.arena.substitution({self.var.id: self.last})
         self.results: dict[Real, Real] = {}  # what a carried value's update is after the last iteration
         self.prefixes = Prefixes(m, self.var.id)
+        self.means = Means(m.dom.scaling, self.prefixes, self.states, self.var.id, domain, self.at_end)
         self._gauge(domain)
         carried: dict[str, Any] = {}
         for _ in range(_ROUNDS):  # again for values that are updates of others, or whose updates read others
@@ -140,6 +143,8 @@ class Closer:
             return Int(value.width, self.at_end.poly(self.swap.poly(value.poly)))
         if isinstance(value, Pack):
             return Pack(value.width, tuple(self._final(p) for p in value.parts))
+        if isinstance(value, Part):
+            return replace(value, whole=self._final(value.whole))
         if isinstance(value, Choice):
             pred = self._final(value.pred)
             if pred is None:
@@ -175,6 +180,8 @@ class Closer:
             node = self._fold(new, state.node, v0.node, domain)
             if node is None and new.free & self.states:
                 node = self.gauge.close(new, state.node, v0.node, self.var.id, domain)
+            if node is None and new.free & self.states:
+                node = self.means.close(self._told(new, state.node), state.node, v0.node)
             if node is None and new.free & self.prefixes.starts.keys():
                 node = self._fold(self.prefixes.real(new), state.node, v0.node, domain)
             if node is None:
@@ -191,6 +198,11 @@ class Closer:
             parts: list[Value] = [self._recurrence(name, x, s, b, domain) for x, s, b in each]
             return Pack(value.width, tuple(parts))
         return self._final(value)
+
+    def _told(self, x: Real, state: Real) -> Real:
+        """x with the start values of counters put in: those that are no means, which other updates are centred on."""
+        means = {m.state.data[0] for m in self.means.means}
+        return self.prefixes.without(means | {state.data[0]}).real(x)
 
     def _fold(self, x: Real, state: Real, x0: Real, domain: Pred) -> Real | None:
         """x = state ⊕ g with g free of loop state: the fold of g over the iterations, onto the entry value."""
@@ -209,6 +221,8 @@ class Closer:
             for y in rest[1:]:
                 g = self.arena.combine(op, g, y)
             self.prefixes.put(state, self.prefixes.fold(op, x0, g))
+            if op == "add" and g.op == "const":
+                return self.arena.add(x0, self.arena.mul(g, self.arena.of_int(self.last + 1)))
             return self.arena.combine(op, x0, self.arena.fold(op, self.var.id, domain, g))
         return None
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from warpproof.domains import Choice, Float, Int, Pack, Undef, Value
+from warpproof.domains import Choice, Float, Int, Pack, Part, Undef, Value
 from warpproof.machine.upcoming import Upcoming, free_atoms, moved
 from warpproof.terms import Atom, Real
 
@@ -120,6 +120,9 @@ class Shifter:
             case Float(kind, width, node):
                 weak = self._weak(node, states)
                 return self._hole() if weak.op == "poison" else Float(kind, width, weak)
+            case Part(width, whole, place):
+                weak_whole = self._weakened(whole, states)
+                return self._hole() if isinstance(weak_whole, Undef) else Part(width, weak_whole, place)
             case Choice(_, pred, a, b) if not pred.free & states:
                 return self.machine.dom.merge(pred, self._weakened(a, states), self._weakened(b, states))
         return self._hole() if free_atoms(v) & states or _poisoned(v) else v
@@ -162,6 +165,8 @@ def _refines(now: Any, claim: Any) -> bool:
             return (kind, width) == (k, w) and _node_refines(x, y)
         case Choice(width, p, a, b), Choice(w, q, c, d) if (width, p) == (w, q):
             return _refines(a, c) and _refines(b, d)
+        case Part(width, a, place), Part(w, b, at) if (width, place) == (w, at):
+            return _refines(a, b)
         case _, Undef():
             return True
     return bool(now == claim)
@@ -182,6 +187,8 @@ def _poisoned(v: Any) -> bool:
             return any(_poisoned(p) for p in parts)
         case Choice(_, _, a, b):
             return _poisoned(a) or _poisoned(b)
+        case Part(_, whole, _):
+            return _poisoned(whole)
         case Undef():
             return True
     return False

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from warpproof.core import Unsupported
-from warpproof.domains import Choice, Float, Int, Pack, ScalarType, Undef, Value
+from warpproof.domains import Choice, Float, Int, Pack, Part, ScalarType, Undef, Value
 from warpproof.machine.mixing import mix, permute
 from warpproof.machine.reach import reach, value_at
 from warpproof.machine.shared import SYMBOLIC_ADDRESS
 from warpproof.machine.trace import Hazard
-from warpproof.terms import IntVector, Poly, const
+from warpproof.terms import IntVector, Poly, Pred, Real, const
 
 if TYPE_CHECKING:
     from warpproof.machine.symbolic import SymbolicMachine
@@ -120,11 +120,20 @@ class SharedAccess:
             return parts[int(which[0])]
         return mix(m.dom, list(parts), which, np.arange(self.arena.lanes))
 
+    def _under(self, x: Real, guard: Pred) -> Real:
+        """x with choices that the guard decides made; a value of another lane by what the guard says in all lanes."""
+        a = self.arena
+        if x.op != "gather":
+            return a.under(x, guard, True)
+        alike = a.conj(p for p in a.conjuncts(guard) if p.uniform)
+        inner = x.args[0] if alike.op == "true" else a.under(x.args[0], alike, True)
+        return x if inner is x.args[0] else a.permute(inner, a.permutation(x), lazy=True)
+
     def _on_path(self, value: Value) -> Value:
         """The value with choices decided by the reader's own path."""
         guard = self.machine.path.symbolic()
         if isinstance(value, Float) and guard.op != "true":
-            return Float(value.kind, value.width, self.arena.under(value.node, guard, True))
+            return Float(value.kind, value.width, self._under(value.node, guard))
         if isinstance(value, Pack) and guard.op != "true":
             return Pack(value.width, tuple(self._on_path(p) for p in value.parts))
         if isinstance(value, Choice) and self.arena.implies(guard, value.pred):
@@ -173,6 +182,8 @@ def _poisoned(v: Value) -> bool:
             return any(_poisoned(p) for p in parts)
         case Choice(_, _, a, b):
             return _poisoned(a) or _poisoned(b)
+        case Part(_, whole, _):
+            return _poisoned(whole)
         case Undef():
             return True
         case Int():

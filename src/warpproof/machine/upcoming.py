@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from warpproof.domains import Choice, Float, Int, Pack, Reals, Undef
+from warpproof.domains import Choice, Float, Int, Pack, Part, Reals, Undef
 from warpproof.terms import Poly, Pred, Real, TermMap
 
 
@@ -31,6 +31,10 @@ class Upcoming:
         """An integer."""
         return self._map.poly(p)
 
+    def real(self, x: Real) -> Real:
+        """A term."""
+        return x if self.go.op == "true" else self._map.real(x)
+
     def value(self, v: Any) -> Any:
         """A register value or predicate."""
         if self.go.op == "true":
@@ -46,6 +50,8 @@ class Upcoming:
                 return Pack(width, tuple(self.value(p) for p in parts))
             case Choice(_, pred, a, b):
                 return self.dom.merge(self._map.pred(pred), self.value(a), self.value(b))
+            case Part(width, whole, place):
+                return Part(width, self.value(whole), place)
             case Undef():
                 return v
         return v
@@ -60,6 +66,8 @@ def free_atoms(v: Any) -> frozenset[int]:
             return v.free
         case Pack(_, parts):
             return frozenset(a for p in parts for a in free_atoms(p))
+        case Part(_, whole, _):
+            return free_atoms(whole)
         case Int(_, poly):
             return poly.atoms()
         case Choice(_, pred, a, b):
@@ -81,4 +89,6 @@ def moved(dom: Reals, mapping: TermMap, v: Any) -> Any:
             return Pack(width, tuple(moved(dom, mapping, p) for p in parts))
         case Choice(_, pred, a, b):
             return dom.merge(mapping.pred(pred), moved(dom, mapping, a), moved(dom, mapping, b))
+        case Part(width, whole, place):
+            return Part(width, moved(dom, mapping, whole), place)
     return v

@@ -54,7 +54,7 @@ def _execute(path: Path) -> ModuleType:
     if loader is None or loader.loader is None:
         raise InputError("REF230", f"{path.name!r} is not a Python file", hint="its name must end in .py")
     module = importlib.util.module_from_spec(loader)
-    linecache.checkcache(str(path))
+    _remember(path)
     before = sys.dont_write_bytecode
     sys.dont_write_bytecode = True
     try:
@@ -62,6 +62,13 @@ def _execute(path: Path) -> ModuleType:
     finally:
         sys.dont_write_bytecode = before
     return module
+
+
+def _remember(path: Path) -> None:
+    """Keep the text that runs, so that messages can quote it when no file can be opened any more."""
+    linecache.checkcache(str(path))
+    lines = linecache.getlines(str(path))
+    linecache.cache[str(path)] = (sum(map(len, lines)), None, lines, str(path))
 
 
 def _run(loader: Any, module: ModuleType, path: Path) -> None:
@@ -82,6 +89,6 @@ def source_of(reference: Reference) -> str:
     """The source text of the file that defines the reference, for error messages; empty when it is not at hand."""
     try:
         file = inspect.getsourcefile(inspect.unwrap(reference))
-        return Path(file).read_text(encoding="utf-8") if file else ""
+        return "".join(linecache.getlines(file)) if file else ""
     except (OSError, TypeError, UnicodeDecodeError):
         return ""

@@ -34,7 +34,8 @@ class RealConditions:
     """Decides conditions on reals; `rewrite` gives a term in the reference's own folds, which show their signs.
 
     `divisors` are the canonical divisors of the reference, each with where it divides by it: where the kernel divides
-    by the same term, the reference is undefined too.
+    by the same term, the reference is undefined too. `roots` are what the reference takes roots of, and `same` decides
+    equality under a path.
     """
 
     arena: Arena
@@ -43,6 +44,8 @@ class RealConditions:
     rewrite: Rewrite
     canonical: Callable[[Real], Real]
     divisors: tuple[tuple[Pred, Real], ...]
+    roots: tuple[Real, ...]
+    same: Callable[[Real, Real, Pred], bool]
     ledger: Ledger
     infinities: Infinities
 
@@ -66,7 +69,13 @@ class RealConditions:
                 return "sign analysis"
             if self._stated(kind, self.canonical(x), path):
                 return "path"
+            if kind in ("positive", "nonnegative") and self._rooted(kind, x, path):
+                return "same root as the reference"
         return ""
+
+    def _rooted(self, kind: str, x: Real, path: Pred) -> bool:
+        """x is what the reference takes a root of, whose sign its own form shows."""
+        return any(self._holds(kind, y, path) and self.same(x, y, path) for y in self.roots)
 
     def _stated(self, kind: str, x: Real, path: Pred) -> bool:
         """A comparison on the path says it."""

@@ -18,7 +18,7 @@ from warpproof.sandbox.diagrams import TooLarge
 from warpproof.sandbox.instructions import Program, decode, encode
 from warpproof.sandbox.interpreter import Call
 from warpproof.sandbox.syscalls import I386, NATIVE, X32_BIT, name_of, unassigned
-from warpproof.sandbox.transitions import Edge, Transitions, transitions
+from warpproof.sandbox.transition_table import Edge, Transitions, transitions
 from warpproof.sandbox.validity import check
 
 Gate = Literal["blocked", "live", "unknown", "assumed"]

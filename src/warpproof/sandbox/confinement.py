@@ -1,29 +1,37 @@
-"""Confining this process for good. Every layer is put in force and checked; the first that is missing is named.
+"""Confining this process for good. Every layer is put in force and checked; one that is missing is named.
 
 Order matters: namespaces before threads and with a fork, descriptors closed before limits, Landlock's own descriptor
-before the limit on descriptors, no_new_privs before Landlock and the filter, the filter last.
+before the limit on descriptors, no_new_privs before Landlock and the filter, all of them before other threads, since
+only the filter reaches those that already run; the filter last.
 """
 
 from __future__ import annotations
 
 import ctypes
 import os
+import platform
 import resource
 import signal
 import stat
 import struct
+import sys
+from collections.abc import Mapping
 from typing import Final
-
-from warpproof.sandbox.instructions import Program, encode
 
 LAYERS: Final = ("namespaces", "descriptors", "landlock", "limits", "no-new-privileges", "filter", "read-back")
 _NAMESPACES: Final = 0x10000000 | 0x40000000 | 0x08000000 | 0x04000000 | 0x20000000  # user, network, IPC, UTS, PID
 _PR_SET_PDEATHSIG, _PR_SET_NO_NEW_PRIVS, _PR_GET_NO_NEW_PRIVS = 1, 38, 39
 _SECCOMP, _SET_MODE_FILTER, _TSYNC = 317, 1, 1
 _LANDLOCK_CREATE, _LANDLOCK_RESTRICT, _LANDLOCK_VERSION = 444, 446, 1
-_LANDLOCK_ABI: Final = 3  # from here on, truncation is covered too
+_LANDLOCK_ABI: Final = 1
+_FILE_RIGHTS: Final = {1: 13, 2: 14, 3: 15, 4: 15}  # how many rights on files an ABI has; later ones have 16
 _CLOSE_RANGE: Final = 436
-_STANDARD: Final = (0, 1, 2)
+MODES: Final = {
+    "auto": "the strictest that this machine offers; a filter at least",
+    "strict": "every layer, else nothing runs",
+    "filter": "without namespaces and Landlock: descriptors, limits, no_new_privs and the filter",
+    "off": "no confinement: only limits on memory and time",
+}
 
 
 class Unconfined(Exception):
@@ -38,6 +46,69 @@ _libc: Final = ctypes.CDLL(None, use_errno=True)
 _libc.syscall.restype = ctypes.c_long
 
 
+class Confinement:
+    """What a mode asks of this process, and which layers are in force. `missing` says of the others why they are not.
+
+    `strict` raises Unconfined at the first missing layer; `auto` goes on without namespaces or Landlock, `filter` never
+    tries them; what is left is needed in every mode but `off`.
+    """
+
+    def __init__(self, mode: str) -> None:
+        self.mode, self.in_force = mode, list[str]()
+        self.missing: dict[str, str] = {}
+
+    def report(self) -> Mapping[str, object]:
+        """The layers as JSON values."""
+        return {"mode": self.mode, "layers": list(self.in_force), "missing": dict(self.missing)}
+
+    def isolate(self) -> int:
+        """`isolate`, where the mode wants it: 0 in the process that goes on."""
+        if not self._wanted("namespaces"):
+            return 0
+        try:
+            inner = isolate()
+        except Unconfined as error:
+            self._without(error)
+            return 0
+        self.in_force.append("namespaces")
+        return inner
+
+    def confine(self, memory_bytes: int, cpu_seconds: int, descriptors: int) -> None:
+        """All layers but namespaces and the filter, which `filter` adds once all threads run."""
+        if self.mode == "off":
+            return
+        if (sys.platform, platform.machine()) != ("linux", "x86_64"):
+            raise Unconfined("filter", f"the policies are for x86-64 Linux, not for {sys.platform} on "
+                                       f"{platform.machine()}")
+        _one_thread()
+        _close_descriptors(descriptors)
+        _no_new_privileges()
+        if self._wanted("landlock"):
+            try:
+                _landlock()
+                self.in_force.append("landlock")
+            except Unconfined as error:
+                self._without(error)
+        _limits(memory_bytes, cpu_seconds, descriptors)
+        self.in_force += ["descriptors", "no-new-privileges", "limits"]
+
+    def filter(self, code: bytes) -> None:
+        """The last layer: the filter, as the kernel takes it, on all threads of this process."""
+        if self.mode != "off":
+            _filter(code)
+            self.in_force.append("filter")
+
+    def _wanted(self, layer: str) -> bool:
+        if self.mode == "filter":
+            self.missing[layer] = "not asked for"
+        return self.mode in ("auto", "strict")
+
+    def _without(self, error: Unconfined) -> None:
+        if self.mode == "strict":
+            raise error
+        self.missing[error.layer] = error.why
+
+
 def isolate() -> int:
     """Enter new user, network, IPC, UTS and PID namespaces. Returns twice, as fork does: 0 in the process inside, which
     dies with its parent; outside the inner process's number. Unconfined if refused. Call before any thread starts."""
@@ -48,32 +119,14 @@ def isolate() -> int:
         for name, text in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1"), ("gid_map", f"{gid} {gid} 1")):
             with open(f"/proc/self/{name}", "w", encoding="ascii") as file:
                 file.write(text)
-    except OSError as error:
-        raise Unconfined("namespaces", f"mapping of users: {error.strerror}") from None
+    except OSError:
+        pass  # a host that forbids the map, as Ubuntu's AppArmor does, leaves a user without a name and without rights
     pid = os.fork()
     if pid == 0:
         _prctl("namespaces", _PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getpid() != 1:
+        if os.getpid() != 1 or os.getppid() != 0:
             raise Unconfined("namespaces", "the process is not the first of its PID namespace")
     return pid
-
-
-def confine(program: Program, memory_bytes: int, cpu_seconds: int) -> None:
-    """All layers but namespaces and the read-back, for all threads of this process, for good. Standard input, output
-    and error stay open and have to be pipes or regular files. Unconfined names the layer that is missing."""
-    _close_descriptors()
-    _prctl("no-new-privileges", _PR_SET_NO_NEW_PRIVS, 1)
-    if _libc.prctl(_PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) != 1:
-        raise Unconfined("no-new-privileges", "the bit is not set")
-    _landlock()
-    _limits(memory_bytes, cpu_seconds)
-    code = encode(program)
-    buffer = ctypes.create_string_buffer(code, len(code))
-    header = ctypes.create_string_buffer(struct.pack("=HxxxxxxQ", len(program), ctypes.addressof(buffer)))
-    failed = _libc.syscall(_SECCOMP, _SET_MODE_FILTER, _TSYNC, header)
-    if failed:
-        why = os.strerror(ctypes.get_errno()) if failed < 0 else f"thread {failed} has other filters"
-        raise Unconfined("filter", why)
 
 
 def _prctl(layer: str, option: int, value: int) -> None:
@@ -81,10 +134,35 @@ def _prctl(layer: str, option: int, value: int) -> None:
         raise Unconfined(layer, f"prctl {option}: {os.strerror(ctypes.get_errno())}")
 
 
-def _close_descriptors() -> None:
-    if _libc.syscall(_CLOSE_RANGE, max(_STANDARD) + 1, 0xFFFFFFFF, 0):
-        raise Unconfined("descriptors", f"close_range: {os.strerror(ctypes.get_errno())}")
-    for number in _STANDARD:
+def _one_thread() -> None:
+    """Landlock and no_new_privs bind the calling thread and those it starts later."""
+    try:
+        count = len(os.listdir("/proc/self/task"))
+    except OSError as error:
+        raise Unconfined("descriptors", f"/proc/self/task: {error.strerror}") from None
+    if count != 1:
+        raise Unconfined("descriptors", f"{count} threads run already, and may hold what others give up")
+
+
+def _no_new_privileges() -> None:
+    _prctl("no-new-privileges", _PR_SET_NO_NEW_PRIVS, 1)
+    if _libc.prctl(_PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) != 1:
+        raise Unconfined("no-new-privileges", "the bit is not set")
+
+
+def _filter(code: bytes) -> None:
+    buffer = ctypes.create_string_buffer(code, len(code))
+    header = ctypes.create_string_buffer(struct.pack("=HxxxxxxQ", len(code) // 8, ctypes.addressof(buffer)))
+    failed = _libc.syscall(_SECCOMP, _SET_MODE_FILTER, _TSYNC, header)
+    if failed:
+        why = os.strerror(ctypes.get_errno()) if failed < 0 else f"thread {failed} has other filters"
+        raise Unconfined("filter", why)
+
+
+def _close_descriptors(kept: int) -> None:
+    if _libc.syscall(_CLOSE_RANGE, kept, 0xFFFFFFFF, 0):
+        os.closerange(kept, os.sysconf("SC_OPEN_MAX"))  # kernels before 5.9, or a container that does not know the call
+    for number in range(kept):
         try:
             mode = os.fstat(number).st_mode
         except OSError as error:
@@ -98,7 +176,7 @@ def _landlock() -> None:
     abi = _libc.syscall(_LANDLOCK_CREATE, None, 0, _LANDLOCK_VERSION)
     if abi < _LANDLOCK_ABI:
         raise Unconfined("landlock", f"ABI {_LANDLOCK_ABI} is needed, the kernel has {max(abi, 0)}")
-    files = (1 << 16) - 1 if abi >= 5 else (1 << 15) - 1
+    files = (1 << _FILE_RIGHTS.get(abi, 16)) - 1
     fields = [files, 3, 3][: 3 if abi >= 6 else 2 if abi >= 4 else 1]
     attributes = struct.pack(f"={len(fields)}Q", *fields)
     ruleset = _libc.syscall(_LANDLOCK_CREATE, attributes, len(attributes), 0)
@@ -116,9 +194,9 @@ def _landlock() -> None:
     raise Unconfined("landlock", "the root folder can still be opened")
 
 
-def _limits(memory_bytes: int, cpu_seconds: int) -> None:
+def _limits(memory_bytes: int, cpu_seconds: int, descriptors: int) -> None:
     wanted = ((resource.RLIMIT_CORE, 0), (resource.RLIMIT_FSIZE, 1 << 26), (resource.RLIMIT_AS, memory_bytes),
-              (resource.RLIMIT_CPU, cpu_seconds), (resource.RLIMIT_NOFILE, len(_STANDARD)))
+              (resource.RLIMIT_CPU, cpu_seconds), (resource.RLIMIT_NOFILE, descriptors))
     for kind, value in wanted:
         try:
             _, hard = resource.getrlimit(kind)

@@ -26,7 +26,7 @@ from warpproof.sandbox.obligations import (
 )
 from warpproof.sandbox.policy import Policy
 from warpproof.sandbox.syscalls import I386, NATIVE
-from warpproof.sandbox.transitions import transitions
+from warpproof.sandbox.transition_table import transitions
 from warpproof.sandbox.validity import check
 
 

@@ -22,6 +22,7 @@ from warpproof.sandbox.syscalls import I386, NATIVE
 _PROBER: Final = Path(__file__).with_name("prober.py")
 _ANSWER_S: Final = 30.0
 _SIGSYS: Final = 31
+_CAP_SYS_ADMIN: Final = 21
 _GUARDS: Final = (4093, 4092)  # error numbers that no kernel uses
 
 
@@ -149,6 +150,26 @@ class Kernel:
             self.close()
             raise Unsupported("live kernel", f"the prober process gave no answer: {error}") from None
         return answer
+
+
+def held_filters(pid: int) -> dict[int, Loaded] | str:
+    """The filters of each thread of a process, asked for by this one; if the kernel does not show them, why not."""
+    from warpproof.sandbox import prober
+
+    try:
+        with open("/proc/self/status", encoding="utf-8") as file:
+            status = dict(line.rstrip("\n").split(":\t", 1) for line in file if ":\t" in line)
+    except OSError as error:
+        return f"/proc/self/status: {error.strerror}"
+    if not int(status["CapEff"], 16) >> _CAP_SYS_ADMIN & 1:
+        return "it needs CAP_SYS_ADMIN"
+    if status.get("Seccomp", "0") != "0":
+        return "this process is itself under a filter"
+    answer = prober.running({"pid": pid})
+    if "threads" not in answer:
+        return str(answer["error"])
+    refused = next((t["error"] for t in answer["threads"].values() if "filters" not in t), None)
+    return refused or {int(tid): _loaded(thread) for tid, thread in answer["threads"].items()}
 
 
 def _foreign(call: Call) -> bool:

@@ -13,7 +13,7 @@ from warpproof.sandbox.interpreter import Call
 from warpproof.sandbox.policy import Need, Policy, Rule, parse_test
 from warpproof.sandbox.syscalls import NATIVE, number_of
 
-SHIPPED: Final = ("compile", "prove", "solver")
+SHIPPED: Final = ("compile", "prove", "solver", "triton")
 _TOP: Final = {"name", "default", "foreign", "x32", "rule", "need"}
 _RULE: Final = {"calls", "action", "when", "why"}
 _NEED: Final = {"call", "args", "gets", "why"}

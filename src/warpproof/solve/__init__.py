@@ -16,11 +16,11 @@ from warpproof.solve.sets import (
     single_thread,
     within,
 )
-from warpproof.solve.smt import SmtAnswer, SmtWorker, ask
+from warpproof.solve.smt import SmtAnswer, SmtWorker, answer_with, ask
 from warpproof.solve.smtlib import Sample, entails, refute_le, sample, script
 
 __all__ = [
-    "Answer", "Box", "Coordinates", "Facts", "Piece", "Problem", "Region", "Sample", "SmtAnswer", "SmtWorker", "ask",
-    "coordinates", "covers", "disjoint", "entails", "equal_index_same_thread", "exactly_once", "implies", "injective",
-    "nonempty", "product", "refute_le", "sample", "script", "single_thread", "within",
+    "Answer", "Box", "Coordinates", "Facts", "Piece", "Problem", "Region", "Sample", "SmtAnswer", "SmtWorker",
+    "answer_with", "ask", "coordinates", "covers", "disjoint", "entails", "equal_index_same_thread", "exactly_once",
+    "implies", "injective", "nonempty", "product", "refute_le", "sample", "script", "single_thread", "within",
 ]

@@ -10,7 +10,7 @@ import select
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -118,6 +118,17 @@ _SHARED: Final = SmtWorker()
 atexit.register(_SHARED.close)
 
 
+_other: Callable[[str, float, int], SmtAnswer] | None = None
+
+
+def answer_with(other: Callable[[str, float, int], SmtAnswer] | None) -> None:
+    """Let `other(text, timeout_s, rlimit)` answer for the process-wide worker; None undoes that."""
+    global _other
+    _other = other
+
+
 def ask(text: str, *, timeout_s: float = 10.0, rlimit: int = 0) -> SmtAnswer:
     """The answer of the process-wide worker to one script."""
+    if _other is not None:
+        return _other(text, timeout_s, rlimit)
     return _SHARED.ask(text, timeout_s=timeout_s, rlimit=rlimit)

@@ -175,6 +175,20 @@ class RealArena(PredicateArena):
             out = self.add(out, term)
         return out
 
+    def whole(self, x: Real) -> Poly | None:
+        """The polynomial that a term of integers, sums and products is, else None."""
+        match x.op:
+            case "int":
+                return x.data  # type: ignore[no-any-return]
+            case "const":
+                return Poly({(): int(x.data)} if x.data else {}) if x.data.denominator == 1 else None
+            case "add" | "mul":
+                a, b = self.whole(x.args[0]), self.whole(x.args[1])
+                if a is None or b is None:
+                    return None
+                return a + b if x.op == "add" else a * b
+        return None
+
     def scalar(self, name: str) -> Real:
         """A float scalar parameter."""
         return self.real("symbol", data=name)
@@ -318,10 +332,20 @@ class RealArena(PredicateArena):
         return self.permute(x.args[0], self.permutation(x)) if x.op == "gather" and not x.args[0].folds else x
 
     def _combine(self, op: str, a: Real, b: Real) -> Real | None:
+        for x, y in ((a, b), (b, a)):
+            if y.op == "sel" and y.pred is not None and self._scattered(y.pred, y.args[0]) \
+                    and y.args[1] is self.identity(op):
+                both = self._combine(op, x, y.args[0])
+                return None if both is None else self.sel(y.pred, both, x)
         if not ({"gather", "red"} & {a.op, b.op}):
             return None
         (x, A), (y, B) = self._as_reduction(op, a), self._as_reduction(op, b)
         return self.reduction(op, x, np.concatenate([A, B], axis=1)) if x is y else None
+
+    def _scattered(self, g: Pred, x: Real) -> bool:
+        """A sum or extremum taken from other lanes in some lanes only, as scans do."""
+        moved = x.op == "gather" and x.args[0].op in ("add", "max", "min", "sel")
+        return g.op == "lanes" and (moved or x.op == "red")
 
     def _as_reduction(self, op: str, x: Real) -> tuple[Real, IntVector]:
         if x.op == "red" and x.data[0] == op:
@@ -348,9 +372,11 @@ class RealArena(PredicateArena):
             return a
         if g.op == "false":
             return b
-        a, b = self._near(a), self._near(b)
         if a is self.zero or (a.op == "inf" and b.op != "inf"):
             g, a, b = self.negate(g), b, a
+        b = self._near(b)
+        if not (self._scattered(g, a) and (b is self.zero or b.op == "inf")):
+            a = self._near(a)
         if g.op == "fcmp" and g.data in ("lt", "le") and {a, b} == set(g.reals):
             return self.maximum(a, b) if a is g.reals[1] else self.minimum(a, b)
         if b is self.zero and a.op == "sel" and a.args[1] is self.zero and a.pred is not None:
