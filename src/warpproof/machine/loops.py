@@ -86,7 +86,7 @@ class LoopSolver:
         return out
 
     def _tests(self, header: int) -> tuple[list[tuple[int, int]], int]:
-        """The exit tests in the order in which an iteration meets them, with the block inside each; the block behind."""
+        """The exit tests in the order an iteration meets them, with the block inside each; the block behind."""
         m = self.machine
         graph, loop = m.graph, m.graph.loops[header]
         outside = {o for _, o in loop.exits}
