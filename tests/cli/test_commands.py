@@ -84,7 +84,7 @@ def test_every_code_is_documented() -> None:
 def test_doctor(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor"]) == 0
     out = capsys.readouterr().out
-    for name in ("numpy", "z3-solver", "islpy", "NVRTC", "memory limit"):
+    for name in ("numpy", "z3-solver", "islpy", "NVRTC", "sandbox", "memory limit"):
         assert name in out
 
 

@@ -18,7 +18,7 @@ from warpproof.cli.boxes import Stopped
 from warpproof.cli.confined import Sandbox
 from warpproof.cli.progress import Progress
 from warpproof.cli.supervise import Answer, default_memory, supervise
-from warpproof.core import Assumption, InputError, Reason, Verdict, WarpproofError
+from warpproof.core import InputError, Ledger, Reason, Verdict, WarpproofError
 from warpproof.judge import Report, undecided
 from warpproof.report import error_dict, from_dict, print_lines, report_lines, to_dict, to_json
 
@@ -107,8 +107,9 @@ class _Command:
         """The report, with what has to be taken for granted when nothing was confined."""
         if self.sandbox.mode != "off":
             return report
-        assumption = Assumption("no-sandbox", _LOUD, "--debug" if self.arguments.debug else "--no-sandbox")
-        return replace(report, assumptions=(*report.assumptions, assumption))
+        ledger = Ledger()
+        ledger.use("no-sandbox", _LOUD, "--debug" if self.arguments.debug else "--no-sandbox")
+        return replace(report, assumptions=(*report.assumptions, *(a for a, _ in ledger.items())))
 
     def _print_stopped(self, stopped: Stopped) -> int:
         """A `run` or `replay` without an outcome."""

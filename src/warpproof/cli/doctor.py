@@ -31,6 +31,9 @@ def doctor(stream: TextIO) -> int:
     stream.write(f"  {'NVRTC':<20} {_nvrtc()}\n")
     for tool in ("ptxas", "nvdisasm"):
         stream.write(f"  {tool:<20} {shutil.which(tool) or 'not found (not needed)'}\n")
+    from warpproof.cli.sandbox import workers_here
+
+    stream.write(f"  {'sandbox':<20} {workers_here().removeprefix('sandbox: ')}\n")
     stream.write(f"  {'memory limit':<20} {default_memory() / 2**30:.1f} GiB (change with --memory)\n")
     return 2 if missing else 0
 

@@ -118,16 +118,17 @@ def _decoded(register: Words, ty: ScalarType, j: int, per: int) -> Doubles:
     width = register.dtype.itemsize * 8 // per
     part = register >> register.dtype.type(j * width) if per > 1 else register
     kind = f"{ty.kind}{width}"
-    match kind:
-        case "f32" | "tf32":
-            bits = part.astype(np.uint32)
-            if ty.kind == "tf":
-                bits = bits & np.uint32(0xFFFFE000)  # the low 13 bits of a tf32 operand do not take part
-            return bits.view(np.float32).astype(np.float64)
-        case "f16":
-            return part.astype(np.uint16).view(np.float16).astype(np.float64)
-        case "bf16":
-            return (part.astype(np.uint32) << np.uint32(16)).view(np.float32).astype(np.float64)
+    with np.errstate(invalid="ignore"):  # signalling NaNs
+        match kind:
+            case "f32" | "tf32":
+                bits = part.astype(np.uint32)
+                if ty.kind == "tf":
+                    bits = bits & np.uint32(0xFFFFE000)  # the low 13 bits of a tf32 operand do not take part
+                return bits.view(np.float32).astype(np.float64)
+            case "f16":
+                return part.astype(np.uint16).view(np.float16).astype(np.float64)
+            case "bf16":
+                return (part.astype(np.uint32) << np.uint32(16)).view(np.float32).astype(np.float64)
     raise Unsupported(f"mma operand {kind}", "no such element type")
 
 

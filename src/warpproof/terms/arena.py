@@ -193,6 +193,7 @@ class Arena(RealArena):
     def __init__(self, lanes: int) -> None:
         super().__init__(lanes)
         self._permutations: dict[bytes, TermMap] = {}
+        self._still: dict[bytes, dict[int, bool]] = {}  # by permutation: whether it leaves a term as it is
 
     # ------------------------------------------------------------------ substitution
     def substitution(self, atoms: Mapping[int, Poly], reals: Mapping[Real, Real] | None = None) -> TermMap:
@@ -230,7 +231,7 @@ class Arena(RealArena):
         if x.op == "red":
             return self.reduction(x.data[0], x.args[0], self.matrix(x)[lanes])
         if lazy and _kept(x) and (x.folds or x.op in ("max", "min") or not self._carried(x)):
-            if x.folds and self._unmoved(x, lanes, {}):
+            if x.folds and self._unmoved(x, lanes, self._still.setdefault(lanes.tobytes(), {})):
                 return x
             return self.real("gather", (x,), np.ascontiguousarray(lanes).tobytes())
         return self.permutation_map(lanes).real(x)
