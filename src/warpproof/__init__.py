@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         Size,
         bf16,
         bool_,
+        call,
         cdiv,
         contract,
         f16,
@@ -31,8 +32,8 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "In", "InOut", "Out", "Scalar", "Size", "bf16", "bool_", "cdiv", "contract", "f16", "f32", "f64", "i16", "i32",
-    "i64", "i8", "u16", "u32", "u64", "u8",
+    "In", "InOut", "Out", "Scalar", "Size", "bf16", "bool_", "call", "cdiv", "contract", "f16", "f32", "f64", "i16",
+    "i32", "i64", "i8", "u16", "u32", "u64", "u8",
 ]
 
 

@@ -24,7 +24,7 @@ from warpproof.counterexample import (
     sample_call,
     sparse_launch,
 )
-from warpproof.frontends import Job, PtxSource, Question, Request, read_job, read_source
+from warpproof.frontends import Job, PtxSource, Question, Request, read_job, read_source, select_entry
 from warpproof.judge import Report
 from warpproof.machine import Outcome, emulate
 from warpproof.proving import Task
@@ -47,13 +47,18 @@ def silent(stage: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A job read in: the launch, the reference, the PTX and the kernel in it. `label` names it in reports."""
+    """A job read in: launch, reference, PTX and the kernel of each launch. `label` names it in reports."""
 
     launch: Launch
     reference: Callable[..., Mapping[str, Any]]
     source: PtxSource
-    kernel: Kernel
+    kernels: tuple[Kernel, ...]
     label: str
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel of the first launch."""
+        return self.kernels[0]
 
 
 class Plan(Generic[T]):
@@ -81,9 +86,11 @@ def _read(job: Job, on_stage: Progress) -> Question:
 
 
 def _problem(question: Question, source: PtxSource) -> Problem:
-    kernel = resolve(parse(source.text, source.file), source.kernel)
-    label = f"{Path(question.request.path).name}::{source.kernel}"
-    return Problem(question.launch, question.reference, source, kernel, label)
+    module, steps = parse(source.text, source.file), question.launch.steps
+    names = [source.kernel, *(select_entry(source.text, s.kernel, source.file) for s in steps[1:])]
+    kernels = tuple(resolve(module, n) for n in names)
+    label = f"{Path(question.request.path).name}::{'+'.join(names)}"
+    return Problem(question.launch, question.reference, source, kernels, label)
 
 
 def prove(job: Job, on_stage: Progress = silent) -> Report:
@@ -135,7 +142,7 @@ def _prove(job: Job, problem: Problem, on_stage: Progress, began: float) -> Repo
     seconds = max(1.0, job.timeout_s * _SHARE - _RESERVE_S - (time.monotonic() - began))
     source = problem.source
     task = Task(problem.kernel, problem.launch, problem.reference, source.text, source.file, source.sources, seconds,
-                job.seed)
+                job.seed, problem.kernels[1:])
     report = prove_task(task, on_stage)
     ledger = Ledger()
     if source.origin.startswith("triton"):
@@ -168,7 +175,7 @@ def _bundle(path: Path) -> dict[str, Any]:
 
 def _run(problem: Problem, call: Call, on_stage: Progress, schedule: str = "min-pc") -> dict[str, Any]:
     on_stage("running")
-    outcome = run_call(problem.kernel, call, schedule=schedule)
+    outcome = run_call(problem.kernels, call, schedule=schedule)
     on_stage("comparing")
     differences = compare(call, outcome, expected_outputs(call, problem.reference)) if outcome.completed else ()
     setting = {key: value for key, value in describe_call(call).items() if key != "inputs"}
@@ -187,7 +194,7 @@ def _run_sparse(problem: Problem, found: Mapping[str, Any], on_stage: Progress) 
         raise InputError("CLI600", "the sizes of the counterexample do not meet the preconditions")
     on_stage("running")
     launch, _ = sparse_launch(problem.launch, sizes, found.get("contents", "least"))
-    outcome = emulate(problem.kernel, launch, ctas=triples, step_limit=SPARSE_STEPS)
+    outcome = emulate(problem.kernels[0], launch, ctas=triples, step_limit=SPARSE_STEPS)
     setting = {"sizes": sizes, "grid": list(launch.grid), "block": list(launch.block), "ctas": ctas}
     return _outcome(problem, outcome, setting, ())
 

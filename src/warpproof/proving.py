@@ -15,10 +15,10 @@ import numpy as np
 from warpproof.algebra import Undefined, evaluate
 from warpproof.core import Advice, Claim, InputError, Ledger, Reason, Status, Unsupported, Verdict, worst
 from warpproof.counterexample import MENU, Refutation, Search, describe_call, describe_difference, describe_finding
-from warpproof.equivalence import Outcome, Proof, redundant
+from warpproof.equivalence import Outcome, Pipeline, redundant
 from warpproof.judge import Fallback, PropertyResult, Report, judge, restrict
 from warpproof.ptx import Kernel
-from warpproof.reference import Launch, SymbolicLaunch, depends_on_inputs, trace
+from warpproof.reference import Launch, SymbolicLaunch
 from warpproof.terms import Arena
 
 Stage = Callable[[str], None]
@@ -41,7 +41,10 @@ class Disagreement(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One kernel to be proved. `ptx`, `file` and `sources` are quoted in counterexamples; `seconds` bounds the work."""
+    """A kernel to be proved, with `later` those of the launches that follow.
+
+    `ptx`, `file` and `sources` are quoted in counterexamples; `seconds` bounds the work.
+    """
 
     kernel: Kernel
     launch: Launch
@@ -51,6 +54,12 @@ class Task:
     sources: Mapping[str, str]
     seconds: float = 60.0
     seed: int = 0
+    later: tuple[Kernel, ...] = ()
+
+    @property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """The kernels of all launches, in order."""
+        return self.kernel, *self.later
 
 
 def prove(task: Task, on_stage: Stage) -> Report:
@@ -70,7 +79,7 @@ def prove(task: Task, on_stage: Stage) -> Report:
     else:
         on_stage("looking for a counterexample")
         deadline = time.monotonic() + max(5.0, share * task.seconds)
-        refutation = Search(task.kernel, task.launch, task.reference, deadline, hints).run()
+        refutation = Search(task.kernels, task.launch, task.reference, deadline, hints).run()
     advice = _advice(task, outcome, began) if outcome and proved else ()
     properties = judge(claims, scope, refutation.properties if refutation else None)
     fallback = None
@@ -109,11 +118,10 @@ def _symbolic(task: Task, deadline: float, on_stage: Stage, ledger: Ledger) -> _
     text, reason = "the kernel and its reference can be analysed for all sizes", Reason.UNSUPPORTED
     try:
         on_stage("executing symbolically")
-        proof = Proof(task.kernel, task.launch, deadline)
-        outputs = trace(task.reference, proof.symbolic, proof.arena)
-        if not depends_on_inputs(outputs):
+        pipeline = Pipeline(task.kernels, task.launch, task.reference, deadline)
+        outcome = pipeline.attempt()
+        if not pipeline.meaningful:
             ledger.use("constant-reference", "the reference does not depend on its inputs", "non-vacuity check")
-        outcome = proof.attempt(outputs)
         for assumption, places in outcome.ledger.items():
             for place in places or ("",):
                 ledger.use(assumption.name, assumption.text, assumption.source, place)
@@ -125,13 +133,16 @@ def _symbolic(task: Task, deadline: float, on_stage: Stage, ledger: Ledger) -> _
         why = str(stuck) if isinstance(stuck, Unsupported) else "its terms are nested too deeply"
     else:
         cases = [c.data["case"] for c in outcome.claims if c.status is not Status.SHOWN and "case" in c.data]
-        hints: list[Mapping[str, Any]] = [{**c, "sizes": proof.symbolic.completed(c["sizes"])} for c in cases]
+        completed = task.launch.symbolic(Arena(1)).completed
+        hints: list[Mapping[str, Any]] = [{**c, "sizes": completed(c["sizes"])} for c in cases]
         return outcome.claims, hints, outcome
     return [Claim("conditions", text, Status.OPEN, reason=reason, hint=why)], [], None
 
 
 def _advice(task: Task, outcome: Outcome, began: float) -> tuple[Advice, ...]:
     """What a proved kernel could do without, if that is cheap to find out."""
+    if task.later:
+        return ()
     left = began + task.seconds - time.monotonic()
     return tuple(redundant(task.kernel, task.launch, outcome.executed, outcome.figures["steps"], left))
 
@@ -165,7 +176,7 @@ def _admits_something(launch: Launch) -> Claim:
 
 def _elements_exist(arena: Arena, made: SymbolicLaunch, sizes: Mapping[str, int]) -> bool:
     """Every integer buffer with elements has values that its range admits."""
-    values = {a.id: sizes[a.name] for a in arena.atoms if a.kind == "size" and a.name in sizes}
+    values = made.assignment(sizes)
     for b in made.buffers.values():
         if b.range is None or evaluate(arena, b.count, values, 0) <= 0:
             continue
@@ -195,7 +206,7 @@ def _overall(properties: Mapping[str, PropertyResult | None]) -> Verdict:
 
 def _sanity(task: Task, began: float) -> None:
     """A proved kernel must agree with the reference on sample runs, or the proof is not to be trusted."""
-    search = Search(task.kernel, task.launch, task.reference, time.monotonic() + 5.0, (), limit=_SANITY_RUNS)
+    search = Search(task.kernels, task.launch, task.reference, time.monotonic() + 5.0, (), limit=_SANITY_RUNS)
     found = search.run()
     if found is not None:
         what = "; ".join(f"{k}: {v}" for k, v in found.properties.items())

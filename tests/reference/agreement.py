@@ -75,7 +75,9 @@ def assert_agrees(
         }
         scalars = {k: float(v) for k, v in values.items() if np.ndim(v) == 0}
         integers = {**sizes, **{k: int(v) for k, v in values.items() if np.ndim(v) == 0 and float(v).is_integer()}}
-        ev = Evaluator(next(iter(traced.values())).tracer.arena, integers, scalars, flat)
+        arena = next(iter(traced.values())).tracer.arena
+        quotients = {arena.atoms[a].name: v for a, v in launch.symbolic(arena).assignment(integers).items()}
+        ev = Evaluator(arena, {**integers, **quotients}, scalars, flat)
         for name, expected in want.items():
             shape = tuple(ev.poly(d, {}) for d in traced[name].shape)
             assert shape == expected.shape

@@ -28,6 +28,7 @@ COMPILED: dict[str, dict[str, int]] = {
     "bmm-strided": {"batch": 1, "M": 3, "N": 10, "K": 6, "lda": 7, "ldb": 12}, "cumsum": {"rows": 1, "n": 50},
     "maxpool": {"planes": 1, "H": 9, "W": 7, "OH": 5, "OW": 4, "k": 3, "s": 2, "p": 1},
     "sgemm-prefetch": {"M": 32, "N": 32, "K": 16}, "sgemm-ragged": {"M": 20, "N": 37, "K": 11},
+    "splitk-atomic": {"M": 3, "N": 5, "K": 23, "splits": 4},
     "softmax-online": {"rows": 1, "n": 40}, "kahan-sum": {"rows": 20, "cols": 5}, "triton-vadd": {"n": 600},
     "half-roundtrip": {"n": 200}, "mma-tf32": {"M": 16, "N": 8, "K": 16}, "mma-ldmatrix": {"M": 32, "N": 32, "K": 16},
     "triton-matmul-sm80": {"M": 32, "N": 32, "K": 32}, "triton-softmax": {"rows": 2, "row_stride": 17, "n": 17},

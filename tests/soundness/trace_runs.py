@@ -103,8 +103,10 @@ def compare(run: Symbolic, sizes: Mapping[str, int], seed: int = 0, tolerance: f
     out = Comparison([], [], [], outcome.kinds())
     wanted: dict[tuple[str, str], set[int]] = {}
     stores: dict[str, dict[int, list[float]]] = {}
+    updates: dict[tuple[str, str], dict[int, list[float]]] = {}
     for cta in itertools.product(*(range(g) for g in shape.grid)):
-        _one_cta(run, call, cta, wanted, stores, out)
+        _one_cta(run, call, cta, wanted, stores, updates, out)
+    _combine(call, stores, updates)
     if not out.violated and outcome.completed:
         _elements(run, outcome, log, wanted, out)
         for name, values in stores.items():
@@ -115,11 +117,9 @@ def compare(run: Symbolic, sizes: Mapping[str, int], seed: int = 0, tolerance: f
 
 def values_of(run: Symbolic, call: Call, cta: tuple[int, ...], unknown: int = 0) -> TraceValues:
     """The evaluator of one CTA of a call."""
-    arena, atoms = run.proof.arena, {}
-    for atom in arena.atoms:
-        if atom.kind == "size":
-            value = call.sizes[atom.name] if atom.name in call.sizes else call.values[atom.name]
-            atoms[atom.id] = int(value)
+    arena = run.proof.arena
+    scalars_too = {n: int(v) for n, v in call.values.items() if np.ndim(v) == 0 and n in run.launch.integers}
+    atoms = run.proof.symbolic.assignment({**scalars_too, **call.sizes})
     for axis, v in zip("xyz", cta, strict=True):
         ((m, _),) = arena.symbol("block", f"block.{axis}", 0, None).terms.items()
         atoms[m[0]] = v
@@ -131,7 +131,8 @@ def values_of(run: Symbolic, call: Call, cta: tuple[int, ...], unknown: int = 0)
 
 
 def _one_cta(run: Symbolic, call: Call, cta: tuple[int, ...], wanted: dict[tuple[str, str], set[int]],
-             stores: dict[str, dict[int, list[float]]], out: Comparison) -> None:
+             stores: dict[str, dict[int, list[float]]], updates: dict[tuple[str, str], dict[int, list[float]]],
+             out: Comparison) -> None:
     values = values_of(run, call, cta)
     arena = run.proof.arena
     unknowns = any(a.kind in ("undef", "state") for a in arena.atoms) or any(r.op == "poison" for r in arena.reals)
@@ -141,19 +142,31 @@ def _one_cta(run: Symbolic, call: Call, cta: tuple[int, ...], wanted: dict[tuple
         index, at = values.elements(a)
         if any(sorted(map(int, index)) != sorted(map(int, other.elements(a)[0])) for other in others):
             raise Leftover(f"an access to {a.buffer} that depends on an undefined value")
-        kind = "store" if a.kind == "store" else "load"
-        wanted.setdefault((kind, a.buffer), set()).update(int(i) for i in index)
-        if kind == "store" and not out.violated:
+        for kind in ("load", "store") if a.kind == "atomic" else ("store" if a.kind == "store" else "load",):
+            wanted.setdefault((kind, a.buffer), set()).update(int(i) for i in index)
+        if a.kind in ("store", "atomic") and not out.violated:
             assert a.value is not None
             info = run.proof.buffers[a.buffer]
             kind_of = "f" if info.kind in ("f", "bf") else "i"
             number = values.stored(a.value, at, kind_of)
             for other in others:
                 number = np.where(number == other.stored(a.value, at, kind_of), number, np.nan)
-            table = stores.setdefault(a.buffer, {})
+            table = stores.setdefault(a.buffer, {}) if a.kind == "store" else updates.setdefault((a.buffer, a.op), {})
             for i, v in zip(index.tolist(), number.tolist(), strict=True):
                 table.setdefault(int(i), []).append(v)
             out.stores += len(index)
+
+
+def _combine(call: Call, stores: dict[str, dict[int, list[float]]],
+             updates: Mapping[tuple[str, str], Mapping[int, list[float]]]) -> None:
+    """What elements hold after all their atomic updates."""
+    steps = {"add": np.add, "min": np.minimum, "max": np.maximum, "or": np.maximum, "and": np.minimum}  # of 0 and 1
+    for (name, op), table in updates.items():
+        start = as_numbers(call.values[name], call.launch.param(name).dtype).reshape(-1)
+        for i, values in table.items():
+            if 0 <= i < len(start):
+                total = steps[op].reduce(np.array([float(start[i]), *values]))
+                stores.setdefault(name, {})[i] = [float(total)]
 
 
 def _elements(run: Symbolic, outcome: Any, log: Mapping[tuple[str, str], set[int]],

@@ -23,6 +23,7 @@ from warpproof.algebra.constraints import (
 from warpproof.algebra.evaluation import Undefined, evaluate, satisfies
 from warpproof.algebra.forms import Form, Forms, add
 from warpproof.algebra.lane_fields import FIRST_FIELD, LaneFields, affine_parts, distinct_lanes, lane_fields, vectors
+from warpproof.algebra.limits import limits
 from warpproof.algebra.normal import Normaliser
 from warpproof.algebra.points import Points
 from warpproof.algebra.positivity import Certificate, check, contradicts, prove_le
@@ -36,7 +37,7 @@ __all__ = [
     "DERIVED", "FALSE", "FIRST_FIELD", "TRUE", "Cases", "Certificate", "Change", "Form", "Forms", "Formula",
     "LaneFields", "Normaliser", "Points", "Scaling", "Sign", "Signs", "Undefined", "add", "affine_parts", "at_most",
     "cancel", "cancelled", "check", "choose_changes", "conjunction", "contradicts", "definition", "disjunction",
-    "distinct_lanes", "evaluate", "formula", "here", "lane_classes", "lane_fields", "monotone_trip", "negation",
-    "nested_quotients", "pred_polys", "prove_le", "readd", "satisfies", "split_lanes", "support", "transcript",
-    "vectors",
+    "distinct_lanes", "evaluate", "formula", "here", "lane_classes", "lane_fields", "limits", "monotone_trip",
+    "negation", "nested_quotients", "pred_polys", "prove_le", "readd", "satisfies", "split_lanes", "support",
+    "transcript", "vectors",
 ]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy.typing as npt
 from warpproof.core import InputError, element_width
 from warpproof.machine import Buffer, ConcreteLaunch, Content, Outcome, Pointer, emulate
 from warpproof.ptx import Kernel
-from warpproof.reference import Launch, Param, evaluate, uniform_contents
+from warpproof.reference import Launch, Param, evaluate, integer, uniform_contents
 
 Array = npt.NDArray[Any]
 Reference = Callable[..., Mapping[str, Any]]
@@ -148,15 +148,21 @@ def _listed(sizes: Mapping[str, int]) -> str:
     return ", ".join(f"{k} = {v}" for k, v in sizes.items()) or "no sizes"
 
 
-def concrete_launch(call: Call) -> ConcreteLaunch:
-    """The launch for the emulator: outputs uninitialised, inputs read-only, null pointers zero."""
+def concrete_launch(call: Call, stage: Launch | None = None) -> ConcreteLaunch:
+    """The launch for the emulator: outputs uninitialised, inputs read-only, null pointers zero.
+
+    Of a call with several launches it is the one of `stage`, None meaning the first.
+    """
+    stage = stage or call.launch.stages()[0]
     scalars = {p.name: _judged(call, p.name) for p in call.launch.params if p.kind == "scalar"}
-    shape = call.launch.concrete(call.sizes, scalars)
+    shape = stage.concrete(call.sizes, scalars)
     buffers: dict[str, Buffer] = {}
     args: list[bytes | Pointer] = []
-    for p in call.launch.params:
+    for p in stage.arguments:
         if p.kind == "ptr_null":
             args.append(bytes(8))
+        elif p.value is not None:
+            args.append(_integer(p, integer(p.value, {**scalars, **call.sizes})).tobytes())
         elif not p.is_buffer:
             args.append(call.values[p.name].tobytes())
         else:
@@ -224,9 +230,25 @@ def _repeated(value: int, dtype: str) -> int | Content:
     return lambda start, stop: pattern[np.arange(start, stop) % width]
 
 
-def run_call(kernel: Kernel, call: Call, step_limit: int = 10_000_000, schedule: str = "min-pc") -> Outcome:
-    """The bit-exact run of the call."""
-    return emulate(kernel, concrete_launch(call), step_limit=step_limit, schedule=schedule)
+def run_call(kernels: Sequence[Kernel], call: Call, step_limit: int = 10_000_000, schedule: str = "min-pc", *,
+             races: bool = True, direction: str = "", poison: int | None = None) -> Outcome:
+    """The bit-exact run of the call: its launches in order, each with its kernel, on one memory."""
+    outcomes: list[Outcome] = []
+    for kernel, stage in zip(kernels, call.launch.stages(), strict=True):
+        launch = concrete_launch(call, stage)
+        if poison is not None:
+            launch = replace(launch, poison=poison)
+        before = outcomes[-1].buffers if outcomes else {}
+        outcomes.append(emulate(kernel, launch, step_limit=step_limit, schedule=schedule, races=races,
+                                direction=direction, memory=before))
+        if not outcomes[-1].completed:
+            break
+    if len(outcomes) == 1 and len(kernels) == 1:
+        return outcomes[0]
+    return Outcome(
+        tuple(f for o in outcomes for f in o.findings), outcomes[-1].buffers, sum(o.steps for o in outcomes),
+        outcomes[-1].completed and len(outcomes) == len(kernels), frozenset().union(*(o.executed for o in outcomes)),
+        tuple(n for o in outcomes for n in o.notes))
 
 
 def expected_outputs(call: Call, reference: Reference) -> dict[str, Array]:

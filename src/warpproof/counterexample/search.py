@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
@@ -23,14 +23,14 @@ from warpproof.counterexample.concrete import (
     as_numbers,
     as_stored,
     compare,
-    concrete_launch,
     expected_outputs,
     output_values,
+    run_call,
     sample_call,
     sparse_launch,
 )
 from warpproof.domains import DIRECTIONS, exact_value
-from warpproof.machine import ConcreteLaunch, Finding, Outcome, emulate
+from warpproof.machine import Finding, Outcome, emulate
 from warpproof.ptx import FloatImmediate, Kernel, Vector
 from warpproof.reference import Launch, Param
 
@@ -73,9 +73,12 @@ class Refutation:
 
 @dataclass(slots=True)
 class Search:
-    """One search; `tried` counts runs. `hints` are cases that a symbolic claim suggests: sizes and a block."""
+    """One search on the kernels of the launches in order; `tried` counts runs.
 
-    kernel: Kernel
+    `hints` are cases that a symbolic claim suggests: sizes and a block.
+    """
+
+    kernels: Sequence[Kernel]
     launch: Launch
     reference: Reference
     deadline: float
@@ -147,12 +150,12 @@ class Search:
         try:
             if not self.launch.check_preconditions(sizes):
                 return False
-            shape = self.launch.concrete(sizes)
+            shapes = [stage.concrete(sizes) for stage in self.launch.stages()]
         except (InputError, ArithmeticError):
             return False
-        elements = sum(int(np.prod(s, dtype=object)) for s in shape.shapes.values())
-        threads = int(np.prod(shape.grid, dtype=object)) * int(np.prod(shape.block, dtype=object))
-        fixed = not any(e.names for e in self.launch.grid)
+        elements = sum(int(np.prod(s, dtype=object)) for s in shapes[0].shapes.values())
+        threads = sum(int(np.prod(s.grid, dtype=object)) * int(np.prod(s.block, dtype=object)) for s in shapes)
+        fixed = not any(e.names for stage in self.launch.stages() for e in stage.grid)
         return 0 < elements <= MAX_WORK and 0 < threads <= (MAX_FIXED_GRID if fixed else MAX_WORK)
 
     # ------------------------------------------------------------------ inputs
@@ -172,7 +175,8 @@ class Search:
                                                    for p in self._float_scalars()}}, base)
         yield self._mapped(base, lambda x: -1.0 - np.abs(x))
         yield self._mapped(base, lambda x: np.round(4 * x))
-        for c in _constants(self.kernel):
+        yield self._negative(base)
+        for c in (c for kernel in self.kernels for c in _constants(kernel)):
             yield self._mapped(base, lambda x, c=c: _first(x, c))
             yield self._mapped(base, lambda x, c=c: np.full_like(x, c))
 
@@ -207,6 +211,18 @@ class Search:
         judged = {n: (v if v.ndim else v.item()) for n, v in ((n, call.real(n)) for n in values)}
         return call if self.launch.check_preconditions(base.sizes, judged) else base
 
+    def _negative(self, base: Call) -> Call:
+        """Some of the signed integers that no range bounds made negative."""
+        values = dict(base.values)
+        for p in self.launch.buffers:
+            if p.name in values and p.range is None and p.dtype[0] == "i" and p.is_integer and not p.init_zero:
+                flat = values[p.name].copy().reshape(-1)
+                flat[::2] = ~flat[::2]
+                values[p.name] = flat.reshape(values[p.name].shape)
+        call = Call(self.launch, base.sizes, values)
+        judged = {n: (v if v.ndim else v.item()) for n, v in ((n, call.real(n)) for n in values)}
+        return call if self.launch.check_preconditions(base.sizes, judged) else base
+
     # ------------------------------------------------------------------ judgement
     def _expected(self, call: Call) -> Mapping[str, Array] | None:
         try:
@@ -217,9 +233,8 @@ class Search:
 
     def _one(self, call: Call, expected: Mapping[str, Array], schedule: str) -> Refutation | None:
         self.tried += 1
-        launch = concrete_launch(call)
         try:
-            outcome = emulate(self.kernel, launch, step_limit=400_000, schedule=schedule)
+            outcome = run_call(self.kernels, call, 400_000, schedule)
         except (Unsupported, InputError) as stuck:
             self.notes.append(str(stuck))
             return None
@@ -235,7 +250,7 @@ class Search:
                 count = f"{d.mismatched} of {d.total} elements"
                 properties["equivalence"] = f"{d.output} differs from the reference in {count}"
             unset = [f for f in outcome.findings if f.kind == "uninitialised-read"]
-            if unset and (wrong or self._depends_on_poison(launch, outcome, schedule)):
+            if unset and (wrong or self._depends_on_poison(call, outcome, schedule)):
                 properties.setdefault("equivalence", "the outputs depend on memory that nobody wrote")
                 properties["memory"] = unset[0].message
         if not properties:
@@ -264,16 +279,16 @@ class Search:
         mine = output_values(call, outcome)
         spread = {n: np.zeros(np.shape(v), np.float64) for n, (v, _) in mine.items()}
         for direction in DIRECTIONS:
-            other = emulate(self.kernel, concrete_launch(call), step_limit=400_000, races=False, direction=direction)
+            other = run_call(self.kernels, call, 400_000, races=False, direction=direction)
             for n, (v, _) in output_values(call, other).items():
                 with np.errstate(all="ignore"):
                     moved = np.abs(v.astype(np.float64) - mine[n][0].astype(np.float64))
                 spread[n] = np.maximum(spread[n], np.where(np.isnan(moved), 0.0, moved))
         return spread
 
-    def _depends_on_poison(self, launch: ConcreteLaunch, first: Outcome, schedule: str) -> bool:
+    def _depends_on_poison(self, call: Call, first: Outcome, schedule: str) -> bool:
         """True when another content of never-written memory changes an output."""
-        second = emulate(self.kernel, replace(launch, poison=OTHER_POISON), step_limit=400_000, schedule=schedule)
+        second = run_call(self.kernels, call, 400_000, schedule, poison=OTHER_POISON)
         return any(
             first.buffers[p.name].content().tobytes() != second.buffers[p.name].content().tobytes()
             for p in self.launch.outputs
@@ -283,14 +298,14 @@ class Search:
     def _large(self, hint: Mapping[str, Any], contents: str) -> Refutation | None:
         """One CTA at sizes too large to store: only faults count, values are not compared."""
         sizes, block = hint.get("sizes", {}), hint.get("block")
-        if block is None or not set(self.launch.sizes) <= set(sizes):
+        if block is None or not set(self.launch.sizes) <= set(sizes) or len(self.kernels) > 1:
             return None
         sizes = {n: int(sizes[n]) for n in self.launch.sizes}
         try:
             if not self.launch.check_preconditions(sizes):
                 return None
             launch, call = sparse_launch(self.launch, sizes, contents)
-            outcome = emulate(self.kernel, launch, ctas=[tuple(block)], step_limit=200_000)
+            outcome = emulate(self.kernels[0], launch, ctas=[tuple(block)], step_limit=200_000)
         except (InputError, Unsupported, ArithmeticError) as stuck:
             self.notes.append(str(stuck))
             return None

@@ -1,7 +1,8 @@
-"""Equivalence to the reference: output maps, the matcher, and one symbolic proof attempt."""
+"""Equivalence to the reference: output maps, the matcher, and the symbolic proof of one launch or several."""
 
 from warpproof.equivalence.advice import redundant
 from warpproof.equivalence.outputs import Output, OutputChecker
+from warpproof.equivalence.pipeline import Pipeline
 from warpproof.equivalence.proof import Outcome, Proof
 
-__all__ = ["Outcome", "Output", "OutputChecker", "Proof", "redundant"]
+__all__ = ["Outcome", "Output", "OutputChecker", "Pipeline", "Proof", "redundant"]

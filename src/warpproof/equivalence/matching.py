@@ -126,8 +126,8 @@ class Matcher:
         weight = np.zeros((where.count, a.lanes), np.int64)
         weight[np.arange(where.count), where.lanes()] = 1
         pieces = []
-        parts = together(a, self._unguarded(Splitter(a, op).split(x, weight), op))
-        for part in map(self._where_it_counts, parts):
+        parts = together(a, self.unguarded(Splitter(a, op).split(x, weight), op))
+        for part in map(self.where_it_counts, parts):
             seen = self._seen_along(part, at, where)
             if seen is None:
                 return None
@@ -198,14 +198,14 @@ class Matcher:
         at_lead = a.permute(fold, here)
         weight = np.zeros(a.lanes, np.int64)
         weight[lead] = 1
-        parts = self._unguarded(Splitter(a, op).split(x, weight), op)
+        parts = self.unguarded(Splitter(a, op).split(x, weight), op)
         # Only what the path says alike of every member may be used: the lead may stand where another does not.
         alike = a.permutation_map(to_lead)
         shared = a.conj(p for p in a.conjuncts(path) if a.mask_of(p) is None and alike.pred(p) is p)
         local = a.permutation_map(here).pred(shared)
         opened = open_fold(a, at_lead)
         pieces = []
-        for part in (self._where_it_counts(p) for p in parts):
+        for part in (self.where_it_counts(p) for p in parts):
             here_guard = a.conj((part.guard, local))
             if here_guard.op == "false":
                 continue
@@ -218,7 +218,7 @@ class Matcher:
             pieces.append(Piece((part.guard,), part.loops, (), solved, part.weight))
         return self._tiles(*self._without_shared(opened, pieces, local), local)
 
-    def _where_it_counts(self, p: Part) -> Part:
+    def where_it_counts(self, p: Part) -> Part:
         """The part with lanes that do not contribute replaced by one that does, so that only these are compared."""
         lanes = np.arange(self.arena.lanes)
         counts = (p.weight > 0).reshape(-1, self.arena.lanes).any(axis=0)
@@ -226,7 +226,7 @@ class Matcher:
         move = self.arena.permutation_map(to)
         return Part(move.pred(p.guard), p.loops, self.arena.permute(p.leaf, to), p.weight)
 
-    def _unguarded(self, parts: list[Part], op: str) -> list[Part]:
+    def unguarded(self, parts: list[Part], op: str) -> list[Part]:
         """Summands with the conditions of their factors moved to the part: [g]·x is x where g holds."""
         if op != "add":
             return parts
@@ -243,7 +243,7 @@ class Matcher:
     # ------------------------------------------------------------------ within a lane
     def _in_lane(self, x: Real, fold: Real, op: str, path: Pred) -> Real | None:
         a = self.arena
-        parts = self._unguarded(Splitter(a, op).split(x, np.ones(a.lanes, np.int64)), op)
+        parts = self.unguarded(Splitter(a, op).split(x, np.ones(a.lanes, np.int64)), op)
         opened = open_fold(a, fold)
         pieces: list[Piece] = []
         rest = a.identity(op)
@@ -349,7 +349,7 @@ class Matcher:
             for x in have:
                 if x[0] != y[0]:
                     continue
-                part = self._invert(y[1], x[1], opened.variables)
+                part = self.invert(y[1], x[1], opened.variables)
                 if part is None:
                     continue
                 for v, q in part.items():
@@ -358,13 +358,16 @@ class Matcher:
                         found[v].append(q)
         if any(v not in found for v in opened.variables):
             return
-        for values in _products([found[v] for v in opened.variables]):
+        for values in products([found[v] for v in opened.variables]):
             if values not in seen:
                 seen.add(values)
                 yield values
 
-    def _invert(self, pattern: Poly, target: Poly, variables: tuple[int, ...]) -> dict[int, Poly] | None:
-        """Solve pattern(variables) = target, the variable with the largest stride first."""
+    def invert(
+        self, pattern: Poly, target: Poly, variables: tuple[int, ...], *, digits: bool = False
+    ) -> dict[int, Poly] | None:
+        """Solve pattern(variables) = target, the variable with the largest stride first; with `digits`, constants are
+        shared out between strides as in a mixed radix number."""
         rest = target
         slopes = []
         for v in variables:
@@ -383,6 +386,9 @@ class Matcher:
             if not isinstance(c, int):
                 return None
             out[v], rest = divide_monomial(rest, m, c)
+            if digits and not m and c > 1:
+                share = const(rest.constant // c)
+                out[v], rest = out[v] + share, rest - share * c
         return out if not rest.terms else None
 
     # ------------------------------------------------------------------ sets
@@ -453,12 +459,13 @@ def _leading(p: Poly) -> int:
     return c if isinstance(c, int) else 0
 
 
-def _products(choices: list[list[Poly]]) -> Iterator[tuple[Poly, ...]]:
+def products(choices: list[list[Poly]]) -> Iterator[tuple[Poly, ...]]:
+    """One of the first choices of each list, in all combinations."""
     if not choices:
         yield ()
         return
     for q in choices[0][:4]:
-        for tail in _products(choices[1:]):
+        for tail in products(choices[1:]):
             yield (q, *tail)
 
 

@@ -43,13 +43,16 @@ Expected = Callable[[tuple[Poly, ...]], Real]
 class Output:
     """A compared output: its buffer, shape, element type and reference value by coordinates.
 
-    `strides` are given when they leave gaps between elements.
+    `symbols` makes fresh coordinates inside the shape, `initial` is what the buffer holds at entry. `strides` are given
+    when they leave gaps between elements.
     """
 
     name: str
     shape: tuple[Poly, ...]
     type: ScalarType
     expected: Expected
+    symbols: Callable[[], tuple[Poly, ...]]
+    initial: Expected
     strides: tuple[Poly, ...] | None = None
 
 
@@ -61,13 +64,53 @@ class Located:
     at: Coordinates
 
 
-class OutputChecker:
+class Locator:
+    """Takes element indices apart into coordinates."""
+
+    def __init__(self, arena: Arena, facts: Facts) -> None:
+        self.arena, self.facts = arena, facts
+
+    def locate(self, access: Access, shape: tuple[Poly, ...], strides: tuple[Poly, ...] | None = None) -> Located:
+        """The coordinates of an access in bounds; one running index when the strides may let elements overlap."""
+        flat = Located(access, Coordinates((access.index,), (max(1, len(shape)),)))
+        if (len(shape) <= 1 and strides is None) or (strides is not None and not self._nested(shape, strides)):
+            return flat
+        found = coordinates(self.facts, access.path, access.index, shape, strides, bounded=strides is None)
+        return flat if found is None else Located(access, found)
+
+    def _nested(self, shape: tuple[Poly, ...], strides: tuple[Poly, ...]) -> bool:
+        """Each stride steps over all that later dimensions reach, so different coordinates are different elements."""
+        extent = const(1)
+        for size, step in zip(reversed(shape), reversed(strides), strict=True):
+            if not self.facts.implied(self.arena.true, self.arena.le(extent - step), hard=True):
+                return False
+            extent = extent + (size - 1) * step
+        return True
+
+    def coordinates(self, place: Located, shape: tuple[Poly, ...]) -> tuple[Poly, ...]:
+        """One polynomial per output dimension."""
+        out: list[Poly] = []
+        first = 0
+        for whole, count in zip(place.at.index, place.at.counts, strict=True):
+            rest = whole
+            for d in range(first, first + count - 1):
+                stride = product(shape[d + 1 : first + count])
+                q = self.arena.floor_div(rest, stride)
+                out.append(q)
+                rest = rest - q * stride
+            out.append(rest)
+            first += count
+        return tuple(out)
+
+
+class OutputChecker(Locator):
     """Compares stores with the reference."""
 
     def __init__(self, arena: Arena, facts: Facts, dom: Reals, blocks: Sequence[int], where: Callable[[int], str],
                  divisors: Mapping[int, Real] | None = None, *, numeric: bool = False) -> None:
         """`numeric` says that every size is a number."""
-        self.arena, self.facts, self.dom, self.blocks, self.where = arena, facts, dom, tuple(blocks), where
+        super().__init__(arena, facts)
+        self.dom, self.blocks, self.where = dom, tuple(blocks), where
         self.normal = Normaliser(arena)
         self.matcher = Matcher(arena, self.normal, facts)
         self.single_lanes = SingleLanes(arena, self.normal, facts, self.blocks)
@@ -75,6 +118,7 @@ class OutputChecker:
         self.compared: list[tuple[Pred, Real]] = []  # the reference's terms as it gives them, each with its path
         self.divisors, self.numeric = divisors or {}, numeric
         self.doing = ""  # what is being compared, for messages
+        self.opened: Callable[[Real, Pred], Real] = lambda x, path: x  # puts in what earlier launches left
 
     # ------------------------------------------------------------------ one output
     def check(self, output: Output, stores: Sequence[Access]) -> list[Claim]:
@@ -96,7 +140,7 @@ class OutputChecker:
         try:
             coordinates = self.coordinates(place, output.shape)
             wanted = output.expected(coordinates)
-            got = self._stored(place.access.value, output.type, place.access.path)
+            got = self.opened(self._stored(place.access.value, output.type, place.access.path), place.access.path)
             rewriter = Rewriter(self.arena, self.matcher, self.facts, wanted)
             self.rewriters.append((place.access.path, rewriter))
             self.compared.append((place.access.path, wanted))
@@ -116,6 +160,23 @@ class OutputChecker:
         if mine.poisoned:
             hint = f"the stored value depends on {_poison(mine)}"
         return Claim("equivalence", text, Status.OPEN, place=where, hint=hint)
+
+    def value_of(self, access: Access, output: Output) -> Real:
+        """What a store or update writes, as a number; an integer may be one of several that wrap to the same bits."""
+        match access.value:
+            case None:
+                raise Unsupported("store", "a store without a value")
+            case Int(_, p) if not output.type.floating:
+                return self.arena.of_int(p)
+            case value:
+                return self.opened(self.dom.real(value, output.type), access.path)
+
+    def coordinates_of(self, access: Access, output: Output) -> tuple[Poly, ...]:
+        """The coordinates of a store or update, one per dimension."""
+        place = self.locate(access, output.shape, output.strides)
+        if not place.at.whole and output.strides is not None:
+            raise Unsupported("output", f"the strides of {output.name} leave gaps, and an access may lie in one")
+        return self.coordinates(place, output.shape)
 
     def _stored(self, value: Value | None, ty: ScalarType, path: Pred) -> Real:
         """What a store leaves in an element: the number its bits stand for."""
@@ -195,39 +256,6 @@ class OutputChecker:
                 if plain and not any(self.facts.implied(path, q) for q in (p, self.arena.negate(p))):
                     yield p
             stack.extend(y.args)
-
-    # ------------------------------------------------------------------ coordinates
-    def locate(self, access: Access, shape: tuple[Poly, ...], strides: tuple[Poly, ...] | None = None) -> Located:
-        """The coordinates of an access in bounds; one running index when the strides may let elements overlap."""
-        flat = Located(access, Coordinates((access.index,), (max(1, len(shape)),)))
-        if (len(shape) <= 1 and strides is None) or (strides is not None and not self._nested(shape, strides)):
-            return flat
-        found = coordinates(self.facts, access.path, access.index, shape, strides, bounded=strides is None)
-        return flat if found is None else Located(access, found)
-
-    def _nested(self, shape: tuple[Poly, ...], strides: tuple[Poly, ...]) -> bool:
-        """Each stride steps over all that later dimensions reach, so different coordinates are different elements."""
-        extent = const(1)
-        for size, step in zip(reversed(shape), reversed(strides), strict=True):
-            if not self.facts.implied(self.arena.true, self.arena.le(extent - step), hard=True):
-                return False
-            extent = extent + (size - 1) * step
-        return True
-
-    def coordinates(self, place: Located, shape: tuple[Poly, ...]) -> tuple[Poly, ...]:
-        """One polynomial per output dimension."""
-        out: list[Poly] = []
-        first = 0
-        for whole, count in zip(place.at.index, place.at.counts, strict=True):
-            rest = whole
-            for d in range(first, first + count - 1):
-                stride = product(shape[d + 1 : first + count])
-                q = self.arena.floor_div(rest, stride)
-                out.append(q)
-                rest = rest - q * stride
-            out.append(rest)
-            first += count
-        return tuple(out)
 
     # ------------------------------------------------------------------ coverage
     def _coverage(self, output: Output, located: list[Located]) -> Claim:

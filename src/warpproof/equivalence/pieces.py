@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from warpproof.algebra import support
 from warpproof.core import Unsupported
 from warpproof.terms import Arena, BoolVector, IntVector, Pred, Real
 
@@ -39,11 +40,21 @@ def crosses_lanes(x: Real, op: str) -> bool:
     return x.op == "fold" and x.data[0] == op and crosses_lanes(x.args[0], op)
 
 
-class Splitter:
-    """Takes one reduction apart. Terms are visited from the top, each once with all that is wanted of it."""
+def is_data(arena: Arena, p: Pred) -> bool:
+    """True for a condition on values that are read: floats, or loaded integers."""
+    if p.reals or p.op == "fcmp" or any(is_data(arena, q) for q in p.args):
+        return True
+    return any(arena.atoms[i].kind == "elem" for i in support(arena, (), (p,)) if i >= 0)
 
-    def __init__(self, arena: Arena, op: str) -> None:
-        self.arena, self.op, self.unit = arena, op, arena.identity(op)
+
+class Splitter:
+    """Takes one reduction apart; choices made by data (`x > 0 ? 1 : 0`) stay whole if `whole`.
+
+    Terms are visited from the top, each once with all that is wanted of it.
+    """
+
+    def __init__(self, arena: Arena, op: str, *, whole: bool = False) -> None:
+        self.arena, self.op, self.unit, self.whole = arena, op, arena.identity(op), whole
         self.parts: list[Part] = []
         self._wanted: dict[tuple[int, int, tuple[int, ...]], IntVector] = {}
         self._heap: list[tuple[int, int, tuple[int, ...]]] = []
@@ -75,7 +86,7 @@ class Splitter:
             case self.op:
                 for y in x.args:
                     self._want(y, weight, guard, loops)
-            case "sel" if x.pred is not None:
+            case "sel" if x.pred is not None and not (self.whole and not x.folds and is_data(a, x.pred)):
                 for y, p in zip(x.args, (x.pred, a.negate(x.pred)), strict=True):
                     mask, rest = self._lanes(p)
                     self._want(y, np.where(mask, weight, 0), a.conj((guard, rest)), loops)

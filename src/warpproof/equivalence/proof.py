@@ -22,7 +22,9 @@ from warpproof.core import (
     time_limit,
 )
 from warpproof.domains import Float, Int, ScalarType, Value
-from warpproof.equivalence.outputs import Output, OutputChecker
+from warpproof.equivalence.contributions import Contributions
+from warpproof.equivalence.earlier import Earlier, Leftover
+from warpproof.equivalence.outputs import Expected, Output, OutputChecker
 from warpproof.machine import Access, BufferInfo, Setup, SymbolicMachine, Trace
 from warpproof.ptx import Kernel
 from warpproof.reference import Launch, SymbolicLaunch
@@ -50,6 +52,18 @@ class ReferenceArray(Protocol):
         """Its element at coordinates."""
         ...
 
+    def index_symbols(self) -> tuple[Poly, ...]:
+        """Fresh coordinates inside its shape."""
+        ...
+
+
+class Left(Protocol):
+    """What earlier launches left in a buffer."""
+
+    def at(self, proof: Proof, index: tuple[Poly, ...]) -> Real:
+        """The element at these coordinates, as a term of the proof's arena."""
+        ...
+
 
 def element_type(dtype: str) -> ScalarType:
     """The register type of a manifest dtype (`f32`, `bf16`, `i32`, `u8`, `bool`)."""
@@ -75,8 +89,11 @@ class Proof:
 
     def __init__(
         self, kernel: Kernel, launch: Launch, deadline: float, without: frozenset[int] = frozenset(),
+        left: Mapping[str, Left] | None = None,
     ) -> None:
-        """`without` are barriers and fences (by instruction) to leave out."""
+        """`without` are barriers and fences (by instruction) to leave out; `left` is what earlier launches left."""
+        self.left = left or {}
+        self.traced: Mapping[str, ReferenceArray] = {}
         self.kernel, self.launch, self.deadline, self.without = kernel, launch, deadline, without
         block = launch.symbolic(Arena(1)).block
         self.arena = Arena(block[0] * block[1] * block[2])
@@ -120,20 +137,61 @@ class Proof:
     def _buffer(self, name: str) -> BufferInfo:
         b = self.symbolic.buffers[name]
         ty = element_type(b.dtype)
+        if name in self.left:
+            return BufferInfo(name, ty.kind, ty.width, b.count, b.kind != "ptr_in", True,
+                              left=lambda index, path: self._left_at(name, index, path))
         return BufferInfo(name, ty.kind, ty.width, b.count, b.kind != "ptr_in", b.kind != "ptr_out" or b.init_zero,
                           b.range or (None, None), b.init_zero)
 
+    def _earlier(self) -> Earlier:
+        """What opens reads of buffers that earlier launches wrote."""
+        def leftover(name: str) -> Leftover:
+            buffer = self.symbolic.buffers[name]
+
+            def element(index: tuple[Poly, ...]) -> Real:
+                if not buffer.contiguous:
+                    raise Unsupported("intermediate buffer", f"the strides of {name} leave gaps")
+                return self.left[name].at(self, index)
+
+            return Leftover(tuple(buffer.shape), element)
+
+        return Earlier(self.arena, self.facts, {name: leftover(name) for name in self.left})
+
+    def _left_at(self, name: str, index: Poly, path: Pred) -> Real:
+        """What an earlier launch left in an element."""
+        return self.left[name].at(self, self._earlier().coordinates(name, index, path))
+
+    def initial(self, name: str) -> Expected:
+        """What a buffer holds when the launch begins, by coordinates."""
+        if name not in self.left:
+            return self.entry(name)
+        return lambda index: self.left[name].at(self, index)
+
+    def entry(self, name: str) -> Expected:
+        """What a buffer holds before the first launch, by coordinates."""
+        buffer = self.symbolic.buffers[name]
+
+        def value(index: tuple[Poly, ...]) -> Real:
+            if buffer.init_zero:
+                return self.arena.zero
+            found = buffer.element(self.arena, index)
+            return found if isinstance(found, Real) else self.arena.of_int(found)
+
+        return value
+
     def _arguments(self) -> dict[str, Value]:
-        if len(self.kernel.params) != len(self.launch.params):
+        if len(self.kernel.params) != len(self.launch.arguments):
             raise Unsupported("launch", f"the kernel has {len(self.kernel.params)} parameters, the launch describes "
-                                        f"{len(self.launch.params)}")
+                                        f"{len(self.launch.arguments)}")
         out: dict[str, Value] = {}
-        for formal, given in zip(self.kernel.params, self.launch.params, strict=True):
+        for formal, given in zip(self.kernel.params, self.launch.arguments, strict=True):
             wanted = 8 if given.kind.startswith("ptr") else element_width(given.dtype) // 8
             if formal.size != wanted:
                 raise Unsupported("launch", f"the parameter {given.name!r} has {wanted} bytes in the launch, but "
                                             f"{formal.size} in the kernel")
-            if given.kind == "ptr_null":
+            if given.value is not None:
+                out[formal.name] = Int(formal.size * 8, self.symbolic.value(given.value))
+            elif given.kind == "ptr_null":
                 out[formal.name] = Int(64, const(0))
             elif given.is_buffer:
                 out[formal.name] = Int(64, self.arena.symbol("base", f"global:{given.name}", 0, None))
@@ -238,6 +296,8 @@ class Proof:
         numeric = all(p.is_constant() for p in self.symbolic.sizes.values())
         checker = OutputChecker(self.arena, self.facts, machine.dom, self._block_dims(), where, numeric=numeric)
         self._checker = checker
+        earlier = self._earlier()
+        checker.opened = lambda x, path: earlier.opened(x, path, checker.matcher)
         layouts = {
             n: (tuple(b.shape), None if b.contiguous else tuple(b.strides)) for n, b in self.symbolic.buffers.items()
         }
@@ -264,12 +324,33 @@ class Proof:
     def _outputs(self, checker: OutputChecker, trace: Trace, outputs: Mapping[str, ReferenceArray]) -> list[Claim]:
         claims: list[Claim] = []
         for name, array in outputs.items():
-            buffer = self.symbolic.buffers[name]
-            stores = [a for a in trace.accesses if a.kind == "store" and a.buffer == name]
-            strides = None if buffer.contiguous else tuple(buffer.strides)
-            output = Output(name, tuple(buffer.shape), element_type(buffer.dtype), array.at, strides)
-            claims += checker.check(output, stores)
+            output = self.output(name, array.at, array.index_symbols)
+            claims += self.compared(checker, output, [a for a in trace.accesses if a.buffer == name])
         return claims
+
+    def output(self, name: str, expected: Expected, symbols: Callable[[], tuple[Poly, ...]]) -> Output:
+        """A buffer that is to hold the expected values."""
+        buffer = self.symbolic.buffers[name]
+        strides = None if buffer.contiguous else tuple(buffer.strides)
+        return Output(name, tuple(buffer.shape), element_type(buffer.dtype), expected, symbols, self.initial(name),
+                      strides)
+
+    def compared(self, checker: OutputChecker, output: Output, accesses: list[Access]) -> list[Claim]:
+        """Claims that the accesses give an output its expected values."""
+        stores = [a for a in accesses if a.kind == "store"]
+        updates = [a for a in accesses if a.kind == "atomic"]
+        if not updates:
+            return checker.check(output, stores)
+        if stores:
+            return [Claim("equivalence", f"{output.name} is either stored or updated atomically", Status.OPEN,
+                          place=checker.where(stores[0].instruction), reason=Reason.UNSUPPORTED,
+                          hint="elements of one output are stored and updated atomically by one kernel")]
+        if output.type.floating:
+            self.outcome.ledger.use(
+                "atomic-order", "the order of atomic additions differs from run to run, and so does their rounding",
+                "over the reals every order gives one sum (PTX ISA 9.7.13.5: each update is one step)",
+                checker.where(updates[0].instruction))
+        return Contributions(checker).check(output, updates)
 
     def _conditions(self, checker: OutputChecker, trace: Trace) -> RealConditions:
         signs = {}
@@ -280,7 +361,11 @@ class Proof:
         canonical = checker.normal.canonical
 
         def rewrite(x: Real, path: Pred) -> list[Real]:
-            found = []
+            try:
+                x = checker.opened(x, path)
+            except Unsupported:
+                return []
+            found = [x]
             for _, rewriter in checker.rewriters:
                 y = rewriter.rewrite(x, path)
                 if y is not x and y not in found:

@@ -12,6 +12,7 @@ from warpproof.domains import (
     ActiveMask,
     AsyncCopy,
     AsyncGroup,
+    Atomic,
     Barrier,
     Cvta,
     Effect,
@@ -36,7 +37,7 @@ from warpproof.domains import (
     Vote,
     WarpSync,
 )
-from warpproof.machine import symbolic_matrix, symbolic_warp
+from warpproof.machine import symbolic_atomics, symbolic_matrix, symbolic_warp
 from warpproof.machine.alignment import Divisors
 from warpproof.machine.bases import by_base
 from warpproof.machine.exchange import lane_mask
@@ -47,7 +48,7 @@ from warpproof.machine.symbolic_shared import SharedAccess
 from warpproof.machine.trace import Access as Recorded
 from warpproof.machine.trace import BarrierEvent, Hazard
 from warpproof.machine.upcoming import Upcoming
-from warpproof.terms import Access, Poly, Pred, const
+from warpproof.terms import Access, Poly, Pred, Real, const
 
 if TYPE_CHECKING:
     from warpproof.machine.symbolic import SymbolicMachine
@@ -61,6 +62,8 @@ class Answers:
     def __init__(self, machine: SymbolicMachine) -> None:
         self.machine, self.arena = machine, machine.arena
         self._bases: dict[int, tuple[str, str]] = {}
+        self.cached: dict[str, str] = {}  # writable buffers that are read through the non-coherent cache, and where
+        self.sources: dict[int, frozenset[str]] = {}  # by kernel: the registers that it may read
         self.copies = AsyncCopies(machine)
         self.forwarding = Forwarding(machine)
         self.shared = SharedAccess(machine)
@@ -141,6 +144,8 @@ class Answers:
                 return self._load(effect)
             case Store():
                 return self._store(effect)
+            case Atomic():
+                return symbolic_atomics.update(self.machine, effect)
             case Barrier():
                 return self._barrier(effect)
             case Cvta():
@@ -196,7 +201,7 @@ class Answers:
         p = self.machine.dom.integers.poly(address)
         return Int(address.width, p - generic if effect.to else p + generic)
 
-    def _space(self, effect: Load | Store) -> tuple[str, str, Poly]:
+    def space(self, effect: Load | Store | Atomic) -> tuple[str, str, Poly]:
         space, name, offset = self.locate(effect.address)  # type: ignore[arg-type]
         declared = effect.space.split("::")[0]
         if declared == "generic":
@@ -208,7 +213,7 @@ class Answers:
         return ("call" if space == "call" else declared), name, offset
 
     # ------------------------------------------------------------------ loads
-    def _by_base(self, effect: Load | Store) -> list[tuple[Pred, Value]]:
+    def by_base(self, effect: Load | Store | Atomic) -> list[tuple[Pred, Value]]:
         """The lanes that share a variable, with their addresses, when not all lanes do."""
         m = self.machine
         address: Any = effect.address
@@ -218,7 +223,7 @@ class Answers:
 
     def _load(self, effect: Load) -> Any:
         out: Any = None
-        for lanes, address in self._by_base(effect):
+        for lanes, address in self.by_base(effect):
             with self.machine.path.under(lanes):
                 got = self._load(replace(effect, address=address))
             if out is None:
@@ -229,7 +234,7 @@ class Answers:
                 out = tuple(self.machine.dom.merge(lanes, x, y) for x, y in zip(got, out, strict=True))
         if out is not None:
             return out
-        space, name, offset = self._space(effect)
+        space, name, offset = self.space(effect)
         ty, n = effect.type, effect.count
         size = ty.width // 8
         self._synchronising(effect)
@@ -241,7 +246,7 @@ class Answers:
             case "global":
                 info = self.machine.setup.buffers.get(name)
                 if "nc" in effect.cache and info is not None and info.writable:
-                    raise Unsupported("ld.global.nc", f"{name} may be written, and the non-coherent cache may be old")
+                    self.cached[name] = self.machine.where()
                 values = self._global_load(name, offset, ty, n)
             case "shared":
                 values = self.shared.load(offset, ty, n)
@@ -298,13 +303,14 @@ class Answers:
 
     def record(
         self, kind: str, info: BufferInfo, index: Poly, value: Value | None = None, open_loops: tuple[int, ...] = (),
+        op: str = "",
     ) -> None:
         """Put a global access on the trace."""
         m = self.machine
         order = len(m.trace.accesses)
         m.trace.accesses.append(
             Recorded(kind, info.name, index, m.path.condition(), tuple(m.path.loops), m.current, order, value,
-                     open_loops)
+                     open_loops, op)
         )
 
     def _global_load(self, name: str, offset: Poly, ty: ScalarType, count: int) -> list[Value]:
@@ -320,7 +326,7 @@ class Answers:
                 else:
                     self.record("reload", info, at, open_loops=stored.open_loops)
                 if stored is None and not info.initialised:
-                    self._hazard("unwritten", f"{info.name} is read where this thread has not written it")
+                    self.hazard("unwritten", f"{info.name} is read where this thread has not written it")
                 parts.append(self.element(info, at) if stored is None else stored.value)
             out.append(parts[0] if per == 1 else self.machine.dom.pack(ty.width, parts))
         return out
@@ -329,10 +335,12 @@ class Answers:
         """An element of a buffer as it was when the kernel started."""
         if not info.initialised:
             return Undef(info.width, f"{info.name} read before it is written")
+        if info.left is not None and info.kind not in ("f", "bf"):
+            return self._left(info, info.left(index, self.machine.path.condition()))
         if info.zero:
             return Int(info.width, const(0))
         if info.kind in ("f", "bf"):
-            return Float(info.kind, info.width, self.arena.load(Access(info.name), index))
+            return Float(info.kind, info.width, self.arena.load(Access(info.name, int(info.left is not None)), index))
         atom = self.arena.derived("elem", (index,), name=info.name)
         ((m, _),) = atom.terms.items()
         half = 1 << (info.width - 1)
@@ -347,9 +355,15 @@ class Answers:
             self.machine.learn(self.arena.le(atom - past + 1))
         return Int(info.width, atom)
 
+    def _left(self, info: BufferInfo, x: Real) -> Value:
+        """The integer that an earlier launch left in an element."""
+        if x.op == "int" or (x.op == "const" and x.data.denominator == 1):
+            return Int(info.width, x.data if x.op == "int" else const(int(x.data)))
+        raise Unsupported("global memory", f"the integers that an earlier launch left in {info.name} are a reduction")
+
     # ------------------------------------------------------------------ stores
     def _store(self, effect: Store) -> None:
-        split = self._by_base(effect)
+        split = self.by_base(effect)
         if any(self.locate(address)[0] in ("local", "call") for _, address in split):
             raise Unsupported("generic store", "some lanes store to memory of their own, others elsewhere")
         for lanes, address in split:
@@ -357,7 +371,7 @@ class Answers:
                 self._store(replace(effect, address=address))
         if split:
             return
-        space, name, offset = self._space(effect)
+        space, name, offset = self.space(effect)
         ty = effect.type
         self._synchronising(effect)
         values: list[Any] = list(effect.values)
@@ -382,7 +396,8 @@ class Answers:
             case _:
                 raise Unsupported(f"st.{space}", "no symbolic meaning yet")
 
-    def _hazard(self, kind: str, detail: str) -> None:
+    def hazard(self, kind: str, detail: str) -> None:
+        """Put a possible fault at the current place on the trace."""
         m = self.machine
         m.trace.hazards.append(Hazard(kind, detail, m.current, None, m.path.condition()))
 

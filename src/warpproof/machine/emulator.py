@@ -7,7 +7,7 @@ deadlocks are checked on the way.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -20,6 +20,7 @@ from warpproof.machine.launch import ConcreteLaunch, all_ctas, check_launch
 from warpproof.machine.program import Program
 from warpproof.machine.run import Run
 from warpproof.machine.schedule import SCHEDULES
+from warpproof.machine.storage import Region
 from warpproof.ptx import Kernel
 
 MAX_LANES: Final = 1 << 16
@@ -30,7 +31,7 @@ _ALL_CTAS: Final = 1 << 18
 
 def emulate(kernel: Kernel, launch: ConcreteLaunch, *, ctas: Sequence[tuple[int, int, int]] | None = None,
             step_limit: int = 10_000_000, schedule: str = "min-pc", seed: int = 0, races: bool = True,
-            batch_ctas: int | None = None, direction: str = "") -> Outcome:
+            batch_ctas: int | None = None, direction: str = "", memory: Mapping[str, Region] | None = None) -> Outcome:
     """The outcome of running `ctas` (None: the whole grid) of the launch; the findings are facts of this one execution.
 
     `step_limit` counts vector instructions. `schedule` is one of `SCHEDULES`, `seed` is for the random one. `races`
@@ -38,7 +39,7 @@ def emulate(kernel: Kernel, launch: ConcreteLaunch, *, ctas: Sequence[tuple[int,
     after another, so a CTA that waits for a later batch runs into the step limit. Raises `InputError` for an impossible
     launch and `Unsupported` when an executed instruction has no exact meaning here. `direction` (rp, rm, rz) makes
     operations that round to nearest round that way instead: the spread of such runs shows how far rounding can move a
-    result.
+    result. `memory` holds buffers and variables, by name, as an earlier launch left them.
     """
     check_launch(launch)
     if schedule not in SCHEDULES:
@@ -46,7 +47,8 @@ def emulate(kernel: Kernel, launch: ConcreteLaunch, *, ctas: Sequence[tuple[int,
     _check_block(kernel, launch)
     chosen = _chosen(launch, ctas)
     program = Program(kernel)
-    run = Run(program, launch, chosen, races=races, step_limit=step_limit, direction=direction)
+    run = Run(program, launch, chosen, races=races, step_limit=step_limit, direction=direction,
+              memory=memory or {})
     size = _batch_size(program, launch, run.shared_size, batch_ctas)
     completed = True
     for first in range(0, len(chosen), size):

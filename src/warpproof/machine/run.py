@@ -27,7 +27,7 @@ class Run:
     """One emulated launch in progress."""
 
     def __init__(self, program: Program, launch: ConcreteLaunch, ctas: Sequence[tuple[int, int, int]], *, races: bool,
-                 step_limit: int, direction: str = "") -> None:
+                 step_limit: int, direction: str = "", memory: Mapping[str, Region] | None = None) -> None:
         self._direction = direction
         self.program, self.launch, self.ctas, self.races, self.step_limit = program, launch, ctas, races, step_limit
         self.recorder = Recorder(program, ctas)
@@ -41,9 +41,12 @@ class Run:
         everything = {**{f"buffer {name}": b for name, b in launch.buffers.items()},
                       **{f"variable {name}": b for name, b in variables.items()}}
         bases = place(everything).bases
-        regions = {key: Region.of(buffer, launch.poison) for key, buffer in everything.items()}
+        before = memory or {}
+        regions = {key: before.get(buffer.name) or Region.of(buffer, launch.poison)
+                   for key, buffer in everything.items()}
         self.buffers = {name: regions[f"buffer {name}"] for name in launch.buffers}
         self.buffers.update({name: regions[f"variable {name}"] for name in variables if name not in self.buffers})
+        self.buffers = {**before, **self.buffers}
         self._bases = bases
         self.globals = GlobalSpace({bases[key]: region for key, region in regions.items()})
         self.shadows: dict[int, Shadow] = {}

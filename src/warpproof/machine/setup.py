@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from warpproof.domains import Value
-from warpproof.terms import Poly, Pred
+from warpproof.terms import Poly, Pred, Real
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +14,8 @@ class BufferInfo:
     """A global buffer: element kind and width in bits, number of elements, and how the launch declares it.
 
     `elements` bounds the integers stored in it (half-open), when the contract gives a range; `zero` says that it holds
-    zeros at entry.
+    zeros at entry. `left` is what an earlier launch left in it, by element index and path: integers are read from it,
+    floats become loads of version 1 of the buffer.
     """
 
     name: str
@@ -25,6 +26,7 @@ class BufferInfo:
     initialised: bool
     elements: tuple[Poly | None, Poly | None] = (None, None)
     zero: bool = False
+    left: Callable[[Poly, Pred], Real] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,6 +57,7 @@ class SymbolicMachine:
         self.trace = Trace()
         self.registers: dict[str, Any] = {}
         self.current = 0
+        self.instruction: Instruction | None = None  # under way, in a called function too
         self.spacing = Spacing(kernel, setup.shared_bytes)
         unit = _shared_unit(kernel)
         self.shared = SharedMemory(self.spacing.inside(unit), unit, self.dom)
@@ -160,6 +161,10 @@ class SymbolicMachine:
         """Execute the kernel to its end."""
         with self._stays:
             self.walk(0, EXIT)
+        for a in self.trace.accesses:
+            if a.kind in ("store", "atomic") and a.buffer in self.answers.cached:
+                raise Unsupported("ld.global.nc", f"{a.buffer} may be written, and the non-coherent cache may be old "
+                                  f"({self.answers.cached[a.buffer]})")
         return self.trace
 
     def walk(self, block: int, stop: int, skip: int | None = None) -> None:
@@ -232,6 +237,7 @@ class SymbolicMachine:
         return self.arena.negate(p) if ins.guard.negated else p
 
     def _step(self, ins: Instruction, decoded: Decoded) -> None:
+        self.instruction = ins
         guard = self.guard_of(ins)
         if guard.op == "true":
             self._answer(step(decoded, self.dom, self))

@@ -13,11 +13,11 @@ from warpproof.terms import Arena, Pred, Real, TermMap
 class Access:
     """One global load or store of one element, by every lane for which `path` holds, in every iteration of `loops`.
 
-    `index` counts elements of the buffer; `value` is what a store writes. A reload is right where no store came
-    between in earlier iterations of its `open_loops`.
+    `index` counts elements of the buffer; `value` is what a store writes, or what an atomic update contributes by `op`.
+    A reload is right where no store came between in earlier iterations of its `open_loops`.
     """
 
-    kind: str  # "load" | "store" | "reload" (a load answered by an earlier store of the same thread)
+    kind: str  # "load" | "store" | "atomic" | "reload" (a load answered by an earlier store of the same thread)
     buffer: str
     index: Any  # Poly
     path: Pred
@@ -26,6 +26,7 @@ class Access:
     order: int
     value: Value | None = None
     open_loops: tuple[int, ...] = ()
+    op: str = ""  # add min max and or
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """Contracts, launch manifests, and NumPy references traced with symbolic arrays."""
 
+from warpproof.reference.concrete import integer
 from warpproof.reference.contracts import (
     Argument,
     Contract,
@@ -12,6 +13,7 @@ from warpproof.reference.contracts import (
     SizeExpression,
     bf16,
     bool_,
+    call,
     cdiv,
     contract,
     f16,
@@ -48,8 +50,8 @@ from warpproof.reference.wording import describe
 __all__ = [
     "Argument", "ConcreteShape", "Contract", "DataType", "ElementFact", "Expression", "Facts", "FloatFact", "In",
     "InOut", "Launch", "LaunchOptions", "Out", "Param", "Scalar", "Size", "SizeExpression", "SymbolicArray",
-    "SymbolicBuffer", "SymbolicLaunch", "bf16", "bool_", "cdiv", "contract", "depends_on_inputs", "describe",
-    "dtype_range", "evaluate", "f16", "f32", "f64", "i16", "i32", "i64", "i8", "load_contract", "load_launch",
-    "load_spec", "parse_expression", "row_major", "source_of", "symbolic_launch", "trace", "u16", "u32", "u64", "u8",
-    "uniform_contents", "with_check_sizes",
+    "SymbolicBuffer", "SymbolicLaunch", "bf16", "bool_", "call", "cdiv", "contract", "depends_on_inputs", "describe",
+    "dtype_range", "evaluate", "f16", "f32", "f64", "i16", "i32", "i64", "i8", "integer", "load_contract",
+    "load_launch", "load_spec", "parse_expression", "row_major", "source_of", "symbolic_launch", "trace", "u16",
+    "u32", "u64", "u8", "uniform_contents", "with_check_sizes",
 ]

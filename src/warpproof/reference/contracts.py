@@ -212,17 +212,51 @@ class Contract:
         return self.reference(*args, **kwargs)
 
 
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One of several launches: see `call`."""
+
+    kernel: str
+    args: tuple[Any, ...]
+    grid: Any
+    block: Any
+    dynamic_shared: Any
+
+    def data(self) -> dict[str, Any]:
+        """The launch in the launch file's form."""
+        args = [a if isinstance(a, str) else {"value": _text(a), "dtype": "i32"} for a in self.args]
+        return {"kernel": self.kernel, "args": args, "grid": _listed(self.grid), "block": _listed(self.block),
+                "dynamic_shared": _text(self.dynamic_shared)}
+
+    def expressions(self) -> list[Any]:
+        """Everything that may mention sizes."""
+        return [*self.args, *_many(self.grid), *_many(self.block), self.dynamic_shared]
+
+
+def call(kernel: str, *args: Any, grid: Any, block: Any, dynamic_shared: Any = 0) -> Call:
+    """One launch of a contract with several: the kernel's name and what is passed to it, in kernel order.
+
+    An argument is the name of a parameter of the contract, or an i32 as an integer or size expression.
+    """
+    return Call(kernel, args, grid, block, dynamic_shared)
+
+
 def contract(
-    kernel: str, grid: Any, block: Any, dynamic_shared: Any = 0, sm: str = "sm_80", where: Sequence[Any] = (),
-    launch: Mapping[str, Any] | None = None, numerics: Mapping[str, Any] | None = None,
-    check_sizes: Sequence[Mapping[Any, int]] = (),
+    kernel: str, grid: Any = None, block: Any = None, dynamic_shared: Any = 0, sm: str = "sm_80",
+    where: Sequence[Any] = (), launch: Mapping[str, Any] | None = None, numerics: Mapping[str, Any] | None = None,
+    launches: Sequence[Call] = (), check_sizes: Sequence[Mapping[Any, int]] = (),
 ) -> Callable[[Reference], Contract]:
     """Make a contract of the decorated NumPy reference, whose parameters are the kernel's, in kernel order.
 
     `kernel` is `file` or `file::name`, relative to the contract's file. `grid` and `block` are one to three integers or
-    size expressions; `where` lists further preconditions, as size comparisons or as strings. `check_sizes` are sizes,
+    size expressions; `where` lists further preconditions, as size comparisons or as strings. With several launches
+    `launches` lists them in order instead; the parameters are then all buffers and scalars. `check_sizes` are sizes,
     by `Size` or by name, to prove the kernel for where no proof for all sizes is found. InputError REF22x.
     """
+    if bool(launches) == (grid is not None or block is not None):
+        raise InputError("REF220", "a contract has a grid and a block, or launches with a grid and a block each")
+    if launches and "::" in kernel:
+        raise InputError("REF220", "a contract with launches names its kernels there", hint='kernel="file.cu"')
     def build(f: Reference) -> Contract:
         code = getattr(f, "__code__", None)
         if code is None:
@@ -230,15 +264,22 @@ def contract(
         span = Span(code.co_firstlineno, 1, 1, code.co_filename)
         try:
             return _build(f, kernel, Path(code.co_filename), {
-                "grid": _listed(grid), "block": _listed(block), "dynamic_shared": _text(dynamic_shared), "sm": sm,
+                **_shape(grid, block, dynamic_shared, launches), "sm": sm,
                 "preconditions": [_text(w) for w in where],
                 "check_sizes": [{_text(k): v for k, v in row.items()} for row in check_sizes],
                 **({"launch": dict(launch)} if launch else {}), **({"numerics": dict(numerics)} if numerics else {}),
-            }, [e for e in [*_many(grid), *_many(block), dynamic_shared, *where] if isinstance(e, SizeExpression)])
+            }, [e for e in [*_many(grid), *_many(block), dynamic_shared, *where,
+                            *(e for c in launches for e in c.expressions())] if isinstance(e, SizeExpression)])
         except InputError as e:
             e.span = e.span or span
             raise
     return build
+
+
+def _shape(grid: Any, block: Any, dynamic_shared: Any, launches: Sequence[Call]) -> dict[str, Any]:
+    if launches:
+        return {"launches": [c.data() for c in launches]}
+    return {"grid": _listed(grid), "block": _listed(block), "dynamic_shared": _text(dynamic_shared)}
 
 
 def _many(value: Any) -> list[Any]:
@@ -266,9 +307,11 @@ def _build(f: Reference, kernel: str, source: Path, data: dict[str, Any], used: 
     data["preconditions"] = [*(t for s in sizes.values() for t in s.limits), *data["preconditions"]]
     data["sizes"] = _samples(list(sizes.values()), data["preconditions"])
     file, _, name = kernel.partition("::")
-    data["kernel"] = name or f.__name__
+    if "launches" not in data:
+        data["kernel"] = name or f.__name__
     made = load_launch(data)
-    return Contract(f.__name__, (source.parent / file).resolve(), name or None, made, f)
+    first = name or (made.kernel if made.steps else None)
+    return Contract(f.__name__, (source.parent / file).resolve(), first, made, f)
 
 
 def _arguments(f: Reference) -> dict[str, Argument]:

@@ -192,7 +192,7 @@ def _basic(t: Tracer, parts: Sequence[Part]) -> tuple[list[Poly], Callable[[Inde
                 case Point(at):
                     guards.append(t.facts.simplify(t.arena.eq(rest.pop(0) - at)))
                 case Span() as span:
-                    g, k = _unslice(t, span, rest.pop(0))
+                    g, k = unslice(t, span, rest.pop(0))
                     guards += g
                     out.append(k)
         return t.arena.conj(guards), tuple(out)
@@ -200,7 +200,7 @@ def _basic(t: Tracer, parts: Sequence[Part]) -> tuple[list[Poly], Callable[[Inde
     return dims, forward, inverse
 
 
-def _unslice(t: Tracer, s: Span, b: Poly) -> tuple[list[Pred], Poly]:
+def unslice(t: Tracer, s: Span, b: Poly) -> tuple[list[Pred], Poly]:
     """Guards and position k with b = start + k·step."""
     if s.whole:
         return [], b
@@ -257,7 +257,7 @@ class Layout:
                 case Point(at):
                     guards.append(t.arena.eq(b - at))
                 case Span() as span:
-                    more, k = _unslice(t, span, b)
+                    more, k = unslice(t, span, b)
                     guards += more
                     out.append(k)
         return guards, out

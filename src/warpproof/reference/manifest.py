@@ -33,8 +33,9 @@ IGNORED: Final = frozenset({
 })
 _FIELDS: Final = frozenset({
     "kernel", "sm", "params", "sizes", "preconditions", "grid", "block", "dynamic_shared", "launch", "numerics",
-    "check_sizes",
+    "check_sizes", "launches",
 })
+_STEP_FIELDS: Final = frozenset({"kernel", "args", "grid", "block", "dynamic_shared"})
 _PARAM_FIELDS: Final = frozenset({"name", "kind", "dtype", "shape", "range", "init", "scratch", "strides"})
 _LAUNCH_FIELDS: Final = frozenset({"constexprs", "num_warps", "num_stages", "num_ctas", "divisible_by_16", "options"})
 _RESERVED: Final = frozenset(keyword.kwlist)
@@ -42,7 +43,10 @@ _RESERVED: Final = frozenset(keyword.kwlist)
 
 @dataclass(frozen=True, slots=True)
 class Param:
-    """One kernel parameter, in kernel order. `shape` is None for scalars and null pointers; `range` is half-open."""
+    """One kernel parameter, in kernel order. `shape` is None for scalars and null pointers; `range` is half-open.
+
+    `value` is what is passed for an integer scalar that one launch of several computes from the sizes.
+    """
 
     name: str
     kind: str
@@ -52,6 +56,7 @@ class Param:
     init_zero: bool = False
     scratch: bool = False
     strides: tuple[Expression, ...] | None = None
+    value: Expression | None = None
 
     @property
     def is_buffer(self) -> bool:
@@ -82,6 +87,17 @@ class LaunchOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class Step:
+    """One launch of several that follow each other: its kernel, what is passed to it in kernel order, its shape."""
+
+    kernel: str
+    arguments: tuple[Param, ...]
+    grid: tuple[Expression, Expression, Expression]
+    block: tuple[Expression, Expression, Expression]
+    dynamic_shared: Expression
+
+
+@dataclass(frozen=True, slots=True)
 class ConcreteShape:
     """A launch at one choice of sizes. `strides` and `shapes` are in elements, one entry per buffer."""
 
@@ -96,8 +112,10 @@ class ConcreteShape:
 class Launch:
     """A checked launch manifest. `sizes` gives sample values of the size symbols, entry i for example i.
 
-    `kernel` is empty when the file is to hold one kernel only. `check_sizes` are values of some or all sizes for which
-    the kernel is to be proved if no proof for all sizes is found; `fixed` are those that this launch is for.
+    `kernel` is empty when the file is to hold one kernel only. With `steps` there are several launches, in order: then
+    `params` declares all buffers and scalars, and `kernel`, `grid`, `block`, `dynamic_shared` are those of the first.
+    `check_sizes` are values of some or all sizes for which the kernel is to be proved if no proof for all sizes is
+    found; `fixed` are those that this launch is for.
     """
 
     kernel: str
@@ -112,6 +130,8 @@ class Launch:
     numerics: Mapping[str, Any] | None = None
     check_sizes: tuple[Mapping[str, int], ...] = ()
     fixed: Mapping[str, int] = field(default_factory=dict)
+    steps: tuple[Step, ...] = ()
+    passed: tuple[Param, ...] | None = None
 
     def at(self, values: Mapping[str, int]) -> Launch:
         """The launch with some sizes fixed; InputError REF210 if no admitted size has these values."""
@@ -121,6 +141,19 @@ class Launch:
         sizes = {name: tuple(r[name] for r in rows) for name in self.sizes}
         return replace(self, preconditions=(*self.preconditions, *fixed), sizes=MappingProxyType(sizes), check_sizes=(),
                        fixed=MappingProxyType(dict(values)))
+
+    @property
+    def arguments(self) -> tuple[Param, ...]:
+        """What is passed to the kernel, in its order."""
+        return self.params if self.passed is None else self.passed
+
+    def stages(self) -> tuple[Launch, ...]:
+        """The launches in order, each with all parameters declared and its own passed; the launch itself if single."""
+        return tuple(
+            replace(self, kernel=s.kernel, grid=s.grid, block=s.block, dynamic_shared=s.dynamic_shared, steps=(),
+                    passed=s.arguments)
+            for s in self.steps
+        ) or (self,)
 
     def param(self, name: str) -> Param:
         """The parameter of this name; KeyError when there is none."""
@@ -262,11 +295,13 @@ def load_launch(source: Path | str | Mapping[str, Any]) -> Launch:
     params = tuple(_param(f) for f in top.records("params"))
     sizes = _sizes(top)
     options = _options(top, params)
+    steps = _steps(top, params) if "launches" in top.data else ()
+    first = steps[0] if steps else _step(top, params)
     launch = Launch(
-        kernel=top.text("kernel") if "kernel" in top.data else "", params=params, sizes=MappingProxyType(sizes),
-        preconditions=_preconditions(top, options, params), grid=_triple(top, "grid"), block=_triple(top, "block"),
-        dynamic_shared=parse_expression(top.data.get("dynamic_shared", "0"), f"{where}: dynamic_shared"),
-        sm=top.text("sm", "sm_80"), options=options, numerics=top.mapping("numerics"),
+        kernel=first.kernel, params=params, sizes=MappingProxyType(sizes),
+        preconditions=_preconditions(top, options, params), grid=first.grid, block=first.block,
+        dynamic_shared=first.dynamic_shared, sm=top.text("sm", "sm_80"), options=options,
+        numerics=top.mapping("numerics"), steps=steps,
     )
     _check_names(launch, where)
     return with_check_sizes(launch, top.sequence("check_sizes"), where)
@@ -289,6 +324,46 @@ def with_check_sizes(launch: Launch, rows: Sequence[Any], where: str) -> Launch:
         if dict(row) not in out:
             out.append(MappingProxyType(dict(row)))
     return replace(launch, check_sizes=tuple(out))
+
+
+def _steps(top: Fields, params: tuple[Param, ...]) -> tuple[Step, ...]:
+    """The launches of a list; each names its kernel and what is passed to it."""
+    for name in ("kernel", "grid", "block", "dynamic_shared"):
+        if name in top.data:
+            raise top.fault("REF201", f"{name} belongs to each of the launches", "take it away at the top")
+    found = top.records("launches")
+    if not found:
+        raise top.fault("REF203", "launches is empty", "give one launch, or kernel, grid and block")
+    for f in found:
+        f.only(_STEP_FIELDS)
+        f.text("kernel")
+    return tuple(_step(f, _passed(f, params)) for f in found)
+
+
+def _step(f: Fields, passed: tuple[Param, ...]) -> Step:
+    return Step(f.text("kernel") if "kernel" in f.data else "", passed, _triple(f, "grid"), _triple(f, "block"),
+                parse_expression(f.data.get("dynamic_shared", "0"), f"{f.where}: dynamic_shared"))
+
+
+def _passed(f: Fields, params: tuple[Param, ...]) -> tuple[Param, ...]:
+    """What is passed: parameters by name, or `{"value": "(n + 255) // 256", "dtype": "i32"}`."""
+    given = f.data.get("args")
+    if not isinstance(given, list | tuple):
+        raise f.fault("REF203", "args is missing", "list the names of the parameters that the kernel takes")
+    named, out = {p.name: p for p in params}, []
+    for k, a in enumerate(given):
+        if isinstance(a, Mapping):
+            inner = Fields(f"{f.where}: args[{k}]", dict(a))
+            inner.only(frozenset({"value", "dtype"}))
+            value = parse_expression(inner.data.get("value", ""), inner.where)
+            dtype = inner.choice("dtype", DTYPES[4:12]) if "dtype" in a else "i32"
+            out.append(Param(f"args[{k}]", "scalar", dtype, value=value))
+        elif isinstance(a, str) and a in named:
+            out.append(named[a])
+        else:
+            raise f.fault("REF206", f"args names {str(a)[:40]!r}, which is no parameter",
+                          'declare it under params, or pass {"value": "an expression", "dtype": "i32"}')
+    return tuple(out)
 
 
 def _param(f: Fields) -> Param:
@@ -381,6 +456,8 @@ def _check_names(launch: Launch, where: str) -> None:
         raise InputError("REF203", f"{where}: nothing is compared: no ptr_out, and every ptr_inout is scratch")
     integers = set(launch.integers)
     plain = [*launch.grid, *launch.block, launch.dynamic_shared]
+    for step in launch.steps:
+        plain += [*step.grid, *step.block, step.dynamic_shared, *(p.value for p in step.arguments if p.value)]
     for p in launch.params:
         plain += [*(p.shape or ()), *(p.strides or ()), *(p.range or ())]
     for e in plain:

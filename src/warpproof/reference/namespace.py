@@ -16,6 +16,7 @@ import warpproof.reference.classification as _classification
 import warpproof.reference.contraction as _contraction
 import warpproof.reference.padding as _padding
 import warpproof.reference.reductions as _reductions
+import warpproof.reference.scatter as _scatter
 import warpproof.reference.shaping as _shaping
 from warpproof.core import Unsupported
 from warpproof.reference.arrays import FLOAT, FUNCTIONS, INT, Array, Tracer
@@ -37,7 +38,7 @@ from warpproof.reference.rewriting import BRANCH, CHAIN, COMPREHENSION, CONDITIO
 from warpproof.reference.selection import Selection
 
 # importing them registers their functions
-_LOADED: Final = (_classification, _contraction, _padding, _reductions, _shaping)
+_LOADED: Final = (_classification, _contraction, _padding, _reductions, _scatter, _shaping)
 _TYPES: Final = ("float16", "float32", "float64", "bfloat16", "half", "single", "double", "int8", "int16", "int32",
                  "int64", "uint8", "uint16", "uint32", "uint64", "bool_", "intp")
 _CONSTANTS: Final[Mapping[str, Any]] = {
@@ -62,7 +63,7 @@ _MATH: Final = {
 
 
 class Function:
-    """A traced NumPy function, with `.reduce` and `.outer` where it is a binary ufunc."""
+    """A traced NumPy function, with `.reduce`, `.at` and `.outer` where it is a binary ufunc."""
 
     def __init__(self, tracer: Tracer, name: str) -> None:
         self.t, self.name = tracer, name
@@ -79,6 +80,10 @@ class Function:
         if self.name not in _REDUCE:
             raise Unsupported(f"np.{self.name}.reduce", "it has no rule in references")
         return self.t.call(_REDUCE[self.name], x, axis, **kwargs)
+
+    def at(self, x: Any, key: Any, value: Any) -> None:
+        """x[key] combined with the values by this function in place, once for every occurrence of an index."""
+        self.t.call("__at__", self.name, x, key, value)
 
     def outer(self, x: Any, y: Any) -> Any:
         """The function of all pairs."""

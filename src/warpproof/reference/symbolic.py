@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from math import prod
 from typing import Any
 
 from warpproof.algebra import Undefined, evaluate
@@ -119,6 +120,19 @@ class SymbolicLaunch:
     dynamic_shared: Poly
     buffers: Mapping[str, SymbolicBuffer]
 
+    def assignment(self, sizes: Mapping[str, int]) -> dict[int, int]:
+        """The value of each unknown that stands for a size, or for a size divided by what divides it."""
+        values: dict[int, int] = {}
+        products = [(sizes[n], *next(iter(p.terms.items()))) for n, p in self.sizes.items()
+                    if n in sizes and len(p.terms) == 1]
+        for _ in products:
+            for value, m, c in products:
+                unknown = [a for a in m if a not in values]
+                known = (c if isinstance(c, int) else 0) * prod(values[a] for a in m if a in values)
+                if len(unknown) == 1 and known:
+                    values[unknown[0]] = int(value) // known
+        return values
+
     def completed(self, sizes: Mapping[str, int]) -> dict[str, int]:
         """Sizes with those that others define (`stride == n`) set accordingly; unchanged where one is unknown."""
         values = {a.id: sizes[a.name] for a in self.arena.atoms if a.kind == "size" and a.name in sizes}
@@ -126,6 +140,13 @@ class SymbolicLaunch:
             return {**sizes, **{n: evaluate(self.arena, p, values, 0) for n, p in self.sizes.items()}}
         except Undefined:
             return dict(sizes)
+
+    def value(self, e: Expression) -> Poly:
+        """An integer expression in the sizes."""
+        found = e.interpret(SymbolicAlgebra(self.arena, {**self.sizes, **self.scalars}))
+        if not isinstance(found, Poly):
+            raise e.fault("REF205", "expected an integer")
+        return found
 
 
 def _product(parts: Sequence[Poly]) -> Poly:

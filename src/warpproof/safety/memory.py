@@ -30,7 +30,7 @@ def memory_claims(
         _in_bounds(arena, facts, a, buffers[a.buffer], layouts.get(a.buffer, flat), where) for a in _distinct(trace)
     ]
     for a in trace.accesses:
-        if a.kind == "store" and not buffers[a.buffer].writable:
+        if a.kind in ("store", "atomic") and not buffers[a.buffer].writable:
             feasible = not facts.infeasible(a.path)
             claims.append(
                 Claim("memory", f"nothing is written to the input {a.buffer}",
@@ -52,7 +52,7 @@ def _distinct(trace: Trace) -> list[Access]:
 def _in_bounds(
     arena: Arena, facts: Facts, a: Access, info: BufferInfo, layout: Layout, where: Where
 ) -> Claim:
-    text = f"{a.kind} of {a.buffer} is in bounds"
+    text = f"{'update' if a.kind == 'atomic' else a.kind} of {a.buffer} is in bounds"
     how = _bounded(arena, facts, a.index, info.size, layout, a.path)
     if how:
         return Claim("memory", text, Status.SHOWN, how, where(a.instruction))

@@ -11,6 +11,7 @@ from warpproof.solve import (
     Facts,
     Piece,
     Problem,
+    disjoint,
     equal_index_same_thread,
     flattened,
     injective,
@@ -43,7 +44,29 @@ def race_claims(
     for name, info in buffers.items():
         if any(a.kind == "store" and a.buffer == name for a in trace.accesses):
             claims += _buffer(arena, facts, trace, info, blocks, split, where)
+        if any(a.kind == "atomic" and a.buffer == name for a in trace.accesses):
+            claims.append(_atomically(arena, facts, trace, name, blocks, split, where))
     return claims
+
+
+def _atomically(
+    arena: Arena, facts: Facts, trace: Trace, name: str, blocks: Sequence[int],
+    split: Split, where: Where,
+) -> Claim:
+    """Atomic updates do not race with each other (both are strong, at the scope of all threads), only with others."""
+    text = f"elements of {name} that are updated atomically are accessed in no other way"
+    updates = [a for a in trace.accesses if a.kind == "atomic" and a.buffer == name]
+    others = [a for a in trace.accesses if a.kind != "atomic" and a.buffer == name]
+    if not others:
+        return Claim("races", text, Status.SHOWN, "only atomic updates", where(updates[0].instruction))
+    both, given = _pieces(facts, [*updates, *others], blocks, split)
+    for k, a in enumerate(updates):
+        for n, b in enumerate(others, len(updates)):
+            if not disjoint(Problem(arena, (*facts.launch, *given)), (both[k], both[n])).holds:
+                place = f"{where(a.instruction)} and {where(b.instruction)}"
+                return Claim("races", text, Status.OPEN, place=place,
+                             hint=f"an element may be both updated atomically and reached by a plain {b.kind}")
+    return Claim("races", text, Status.SHOWN, "integer-sets", where(updates[0].instruction))
 
 
 def _pieces(

@@ -13,6 +13,7 @@ from warpproof.algebra import (
     LaneFields,
     affine_parts,
     conjunction,
+    definition,
     formula,
     lane_classes,
     prove_le,
@@ -21,6 +22,7 @@ from warpproof.algebra import (
     vectors,
 )
 from warpproof.core import Unsupported
+from warpproof.solve.linearise import lifted_atoms
 from warpproof.solve.pieces import (
     FIRST_LOCAL,
     definitions_of,
@@ -120,9 +122,10 @@ def _on_lanes(problem: Problem, given: Sequence[Pred], goal: Pred, fields: LaneF
     """The set of lanes and parameters that satisfy the hypotheses, less those that satisfy the goal, is empty."""
     arena = problem.arena
     names = Names(arena, frozenset())
-    sides = [
-        _side(arena, [formula(arena, p, fields.lanes) for p in preds], fields, names) for preds in (given, (goal,))
-    ]
+    known, wanted = ([formula(arena, p, fields.lanes) for p in preds] for preds in (given, (goal,)))
+    lifted = lifted_atoms(arena, polys_of((*known, *wanted)), frozenset())
+    known += [definition(arena, arena.atoms[a], fields.lanes) for a in sorted(lifted)]
+    sides = [_side(arena, side, fields, names, lifted) for side in (known, wanted)]
     if not sides[1][2]:
         return Answer(None, {"why": "the goal has no exact integer meaning"})
     dims = [names.name(f) for f in fields.ids()]
@@ -140,10 +143,13 @@ def _on_lanes(problem: Problem, given: Sequence[Pred], goal: Pred, fields: LaneF
 
 
 def _side(
-    arena: Arena, formulas: list[Formula], fields: LaneFields, names: Names
+    arena: Arena, formulas: list[Formula], fields: LaneFields, names: Names, lifted: frozenset[int]
 ) -> tuple[list[str], str, bool]:
-    """(existentials, constraint, exact) of a conjunction with the definitions and ranges it needs."""
-    definitions, exact = definitions_of(arena, polys_of(formulas), fields.lanes)
+    """(existentials, constraint, exact) of a conjunction with the definitions and ranges it needs.
+
+    Of `lifted` atoms, which occur in products and are parameters, the definitions are given with the hypotheses.
+    """
+    definitions, exact = definitions_of(arena, polys_of(formulas), fields.lanes, lifted)
     rename = {a: FIRST_LOCAL - k for k, a in enumerate(definitions)}
     every = conjunction((*formulas, *definitions.values()))
     plain = sorted({a for p in every.polys() for a in p.atoms()} - set(rename))

@@ -245,11 +245,10 @@ class Linearizer:
 
     def _stride_with(self, b: Body, i: int, g: int) -> Body | None:
         for block in b.dims:
-            if block not in self.dims or block == i or self.arena.atoms[block].kind != "block":
+            if block not in self.dims or block == i:
                 continue
-            low = self.arena.ranges.get(block, (None, None))[0]
             x, y, size = (Poly({(a,): 1}) for a in (block, i, g))
-            if low is None or low < 0 or prove_le(self.arena, x - size + 1, self.facts) is None:
+            if not self._inside(b, block, x, size):
                 continue
             if not contradicts(self.arena, -y, (b.formula,)):
                 continue
@@ -259,6 +258,13 @@ class Linearizer:
             if done is not None:
                 return done
         return None
+
+    def _inside(self, b: Body, dim: int, x: Poly, size: Poly) -> bool:
+        """The dimension lies in [0, size): a block by the facts of the launch, a loop by its own conditions."""
+        if self.arena.atoms[dim].kind == "block":
+            low = self.arena.ranges.get(dim, (None, None))[0]
+            return low is not None and low >= 0 and prove_le(self.arena, x - size + 1, self.facts) is not None
+        return contradicts(self.arena, -x, (b.formula,)) and contradicts(self.arena, x - size + 1, (b.formula,))
 
     # ------------------------------------------------------------------ q · S + r
     def _factor(

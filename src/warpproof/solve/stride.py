@@ -10,7 +10,8 @@ from warpproof.terms import Arena, Poly
 
 
 class Stride:
-    """The substitution B = block + grid·loop for 0 ≤ block < grid and loop ≥ 0, which is one to one.
+    """The substitution B = block + grid·loop for 0 ≤ block < grid and loop ≥ 0, which is one to one. The block may also
+    be the counter of another loop with these bounds.
 
     The first iteration is B < grid with block = B; in the later ones block and loop must only occur as B, but for
     conditions that the others imply. `limit` is the largest grid, if known.
@@ -39,7 +40,7 @@ class Stride:
             b, dims=(*(d for d in b.dims if d not in (block, loop)), self._dim),
             index=tuple(p for p in index if p is not None), formula=conjunction((at_most(-self._new), whole)),
             blocks=tuple(self._new if p == self._block else p for p in b.blocks),
-            loops=tuple(Poly({}) if p == self._loop else p for p in b.loops),
+            loops=tuple(self._new if p == self._block else Poly({}) if p == self._loop else p for p in b.loops),
             exact=b.exact and not self._relaxed, strided=(*b.strided, *self._ids),
         )
 
