@@ -1,4 +1,4 @@
-"""PTX that Triton 3.9 made for sm_80 from kernels as its tutorials write them: proved for all sizes, wrong twins refuted.
+"""PTX that Triton 3.9 made for sm_80 from kernels like its tutorials: proved for all sizes, wrong twins refuted.
 
 A folder holds `kernel.ptx`, its launch (`case.json`) and a NumPy reference. A twin changes one thing.
 """

@@ -39,6 +39,7 @@ from warpproof.domains.base import (
 from warpproof.domains.bits import Bits
 from warpproof.domains.directed import DIRECTIONS, DirectedBits
 from warpproof.domains.formats import exact_value
+from warpproof.domains.parts import joined, taken_apart
 from warpproof.domains.reals import Reals
 from warpproof.domains.values import Choice, Float, Int, Pack, Part, Undef, Value
 
@@ -47,5 +48,5 @@ __all__ = [
     "Cvta", "DirectedBits", "Domain", "Effect", "Elect", "Fence", "Float", "FloatMode", "FloatOp", "FragmentLoad",
     "FragmentStore", "GridDependency", "Int", "IntOp", "Load", "Match", "MatrixLoad", "MatrixMultiply", "MatrixStore",
     "Opaque", "P", "Pack", "Part", "Reals", "Redux", "ScalarType", "Shuffle", "SpaceTest", "Special", "Store", "Undef",
-    "V", "Value", "Vote", "WarpSync", "exact_value",
+    "V", "Value", "Vote", "WarpSync", "exact_value", "joined", "taken_apart",
 ]

@@ -8,7 +8,6 @@ reading that holds only under a condition (signed range, finite operand, non-zer
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from fractions import Fraction
 from typing import Final, Literal, Protocol
 
@@ -18,6 +17,7 @@ from warpproof.domains import halves
 from warpproof.domains.base import Comparison, FloatMode, FloatOp, IntOp, ScalarType
 from warpproof.domains.formats import LN2_F32, LOG2E_F32, LOG2E_LOW_F32, exact_value
 from warpproof.domains.integers import Integers
+from warpproof.domains.parts import merged_parts
 from warpproof.domains.values import Choice, Float, Int, Pack, Part, Undef, Value
 from warpproof.terms import MINUS_INF, PLUS_INF, Arena, Poly, Pred, Real, const
 
@@ -397,7 +397,7 @@ class Reals:
         if isinstance(a, Int) and isinstance(b, Int):
             return Int(a.width, self.integers.merge(p, a.poly, b.poly))
         if isinstance(a, Part) or isinstance(b, Part):
-            return self._merged_parts(p, a, b)
+            return merged_parts(self, p, a, b)
         if isinstance(a, Pack) or isinstance(b, Pack):
             n = len(a.parts) if isinstance(a, Pack) else len(b.parts)  # type: ignore[union-attr]
             pairs = zip(self.unpack(a.width, a, n), self.unpack(a.width, b, n), strict=True)
@@ -410,15 +410,6 @@ class Reals:
             except Unsupported:
                 return Choice(a.width, p, a, b)
         return Choice(a.width, p, a, b)
-
-    def _merged_parts(self, p: Pred, a: Value, b: Value) -> Value:
-        place, wide = next((v.place, v.whole.width) for v in (a, b) if isinstance(v, Part))
-        whole = [Undef(wide, v.why) if isinstance(v, Undef) else v.whole if isinstance(v, Part) and v.place == place
-                 and v.whole.width == wide else None for v in (a, b)]
-        first, second = whole
-        if first is None or second is None:
-            return Choice(a.width, p, a, b)
-        return Part(a.width, self.merge(p, first, second), place)
 
     # ------------------------------------------------------------------ conversions
     def convert(self, dst: ScalarType, src: ScalarType, mode: FloatMode, a: Value) -> Value:
@@ -487,42 +478,6 @@ class Reals:
                 if parts == 1:
                     return (value,)
                 raise Unsupported("mov", "a float's bits are split")
-
-    def cells(self, width: int, value: Value, count: int) -> tuple[Value, ...]:
-        """What narrower cells of memory hold: as `unpack`, but a float may be taken apart."""
-        match value:
-            case Float() if count > 1:
-                return tuple(Part(width // count, value, k) for k in range(count))
-            case Pack(_, have) if count % len(have) == 0:
-                each = count // len(have)
-                return tuple(q for p in have for q in self.cells(p.width, p, each))
-            case Choice(_, pred, a, b):
-                pairs = zip(self.cells(width, a, count), self.cells(width, b, count), strict=True)
-                return tuple(self.merge(pred, x, y) for x, y in pairs)
-        return self.unpack(width, value, count)
-
-    def joined(self, width: int, cells: Sequence[Value]) -> Value:
-        """The value of `width` bits that lies in consecutive cells; a float has to be read whole."""
-        out: list[Value] = []
-        rest = list(cells)
-        holes = [v for v in rest if isinstance(v, Undef)]
-        if len(holes) == len(rest):
-            return Undef(width, holes[0].why)
-        while rest:
-            first = rest[0]
-            if not isinstance(first, Part):
-                out.append(rest.pop(0))
-                continue
-            count = first.whole.width // first.width
-            if rest[:count] != [replace(first, place=k) for k in range(count)]:
-                raise Unsupported("shared memory", "part of a float is read")
-            out.append(first.whole)
-            del rest[:count]
-        if len(out) == 1:
-            return out[0]
-        if len({v.width for v in out}) > 1:
-            raise Unsupported("shared memory", "values of different widths are read as one")
-        return self.pack(width, out)
 
     def resize(self, width: int, value: Value) -> Value:
         """Truncate or zero-extend the raw bits."""

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from warpproof.core import Unsupported
-from warpproof.domains import Choice, Float, Int, Pack, Part, Reals, Undef, Value
+from warpproof.domains import Choice, Float, Int, Pack, Part, Reals, Undef, Value, joined, taken_apart
 from warpproof.machine.footprint import Footprint
 from warpproof.machine.mixing import mix, permute
 from warpproof.terms import BoolVector, IntVector, Poly, Pred
@@ -74,7 +74,7 @@ class SharedMemory:
             value, ok = self._cell(cells + j, mask)
             parts.append(value)
             written = written and ok
-        return self.dom.joined(width * 8, parts), written
+        return joined(self.dom, width * 8, parts), written
 
     def _cell(self, cells: IntVector, mask: BoolVector) -> tuple[Value, bool]:
         owner, lane = self.owner[cells], self.lane[cells]
@@ -102,7 +102,7 @@ class SharedMemory:
     def store(self, cells: IntVector, value: Value, width: int, mask: BoolVector, guard: Pred) -> None:
         """Write a value of `width` bytes per active lane; `guard` is the symbolic path it happens under."""
         n = width // self.unit
-        parts = (value,) if n == 1 else self.dom.cells(width * 8, value, n)
+        parts = (value,) if n == 1 else taken_apart(self.dom, width * 8, value, n)
         for j, part in enumerate(parts):
             k = cells + j
             if guard.op != "true":
