@@ -25,6 +25,7 @@ from typing import Any, Final
 from warpproof import api
 from warpproof.core import Unsupported, worst
 from warpproof.equivalence import Proof
+from warpproof.frontends import Job
 from warpproof.judge import judge
 from warpproof.proving import scope_of
 from warpproof.reference import trace
@@ -54,7 +55,7 @@ class Stopwatch:
 
 def measure(contract: Path) -> dict[str, Any]:
     """The figures of one proof, made in this process."""
-    problem = api.load(api.Job(contract=str(contract)))
+    problem = api.load(Job(contract=str(contract)))
     watch = Stopwatch()
     proof = Proof(problem.kernel, problem.launch, time.monotonic() + LIMIT_S)
     row: dict[str, Any] = {"scope": scope_of(problem.launch), "why": ""}

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from warpproof import api
+from warpproof.frontends import Job
 from warpproof.judge import Report
 
 pytest.importorskip("cuda.bindings.nvrtc")
@@ -30,7 +31,7 @@ SAID = re.compile(r"// WRONG \(([a-z, ]+)\): ")
 def report(name: str, kernel: str, seconds: float = 100.0) -> Report:
     """The report on a kernel of the suite."""
     folder = FOLDER / name
-    return api.prove(api.Job(contract=str(folder / "contract.py"), kernel=str(folder / kernel), timeout_s=seconds))
+    return api.prove(Job(contract=str(folder / "contract.py"), kernel=str(folder / kernel), timeout_s=seconds))
 
 
 @pytest.mark.parametrize("name", [n for n in NAMES if n not in OPEN])
