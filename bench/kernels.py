@@ -25,6 +25,7 @@ from typing import Any, Final
 from warpproof import api
 from warpproof.core import Unsupported, worst
 from warpproof.equivalence import Proof
+from warpproof.frontends import Job
 from warpproof.judge import judge
 from warpproof.proving import scope_of
 from warpproof.reference import trace
@@ -32,7 +33,7 @@ from warpproof.reference import trace
 ROOT: Final = Path(__file__).parents[1]
 KINDS: Final = ("equivalence", "memory", "races", "barriers", "conditions")
 STAGES: Final = ("reference", "execute", "equivalence", "conditions", "definedness", "memory", "races", "barriers")
-LIMIT_S: Final = 600.0
+LIMIT_S: Final = 90.0
 
 
 class Stopwatch:
@@ -54,7 +55,7 @@ class Stopwatch:
 
 def measure(contract: Path) -> dict[str, Any]:
     """The figures of one proof, made in this process."""
-    problem = api.load(api.Job(contract=str(contract)))
+    problem = api.load(Job(contract=str(contract)))
     watch = Stopwatch()
     proof = Proof(problem.kernel, problem.launch, time.monotonic() + LIMIT_S)
     row: dict[str, Any] = {"scope": scope_of(problem.launch), "why": ""}
@@ -85,11 +86,14 @@ def _peak_mb() -> float:
 def in_child(contract: Path) -> dict[str, Any]:
     """The figures of one proof, made in a fresh process."""
     command = [sys.executable, __file__, "--one", str(contract)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=2 * LIMIT_S, check=False)
+    blank = {"scope": "", "steps": 0, "terms": 0, "kinds": {}, "seconds": 0.0, "stages": {}, "peak_mb": 0.0}
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=1.2 * LIMIT_S, check=False)
+    except subprocess.TimeoutExpired:
+        return {**blank, "verdict": "INCONCLUSIVE", "why": f"stopped after {1.2 * LIMIT_S:.0f} s"}
     if done.returncode:
         lines = done.stderr.strip().splitlines() or ["no output"]
-        return {"verdict": f"exit {done.returncode}", "why": lines[-1], "scope": "", "steps": 0, "terms": 0,
-                "kinds": {}, "seconds": 0.0, "stages": {}, "peak_mb": 0.0}
+        return {**blank, "verdict": f"exit {done.returncode}", "why": lines[-1]}
     return dict(json.loads(done.stdout))
 
 

@@ -16,7 +16,7 @@ _TRIES: Final = 4000
 _LADDER: Final = (
     0, 1, 2, 3, 5, 8, 17, 64, 100, 1000, 4095, 16384, 65535, 65536, 1 << 20, 1 << 24, 1 << 30, (1 << 31) - 1,
 )
-_BASE_KINDS: Final = frozenset({"size", "block", "loop", "index", "grid"})
+_BASE_KINDS: Final = frozenset({"size", "block", "loop", "index", "grid", "elem"})
 
 
 def case_against(arena: Arena, facts: Facts, path: Pred, claim: Pred) -> dict[str, Any]:
@@ -26,7 +26,8 @@ def case_against(arena: Arena, facts: Facts, path: Pred, claim: Pred) -> dict[st
         if p.op != "le" or facts.implied(path, p):
             continue
         values: Mapping[int, int] | None = _corner(arena, p.data, given)
-        if values is None:
+        if values is None and facts.samples:
+            facts.samples -= 1
             found = refute_le(arena, p.data, given, mask=facts.mask(path), timeout_s=4.0)
             values = found.values if found is not None else None
         if values is not None:
@@ -68,7 +69,7 @@ def _base(arena: Arena, polys: Sequence[Poly]) -> set[int]:
     while stack:
         for a in stack.pop().atoms():
             atom = arena.atoms[a]
-            if atom.args:
+            if atom.args and atom.kind != "elem":  # what is loaded may be anything in its range
                 stack.extend(atom.args)
             else:
                 out.add(a)

@@ -55,6 +55,7 @@ class Facts:
         self._continues: dict[tuple[int, int], Poly | None] = {}
         self._limit = _NONE
         self.proofs = 0
+        self.samples = 4  # questions left to a solver for points that refute a claim: a few hints are enough
 
     def learn(self, fact: Pred) -> None:
         """Add a fact about a new atom."""

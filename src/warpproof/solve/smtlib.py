@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -166,11 +167,17 @@ def refute_le(
 def sample(
     arena: Arena, preds: Sequence[Pred], *, mask: BoolVector | None = None, timeout_s: float = 5.0,
 ) -> Sample | None:
-    """A case that satisfies the predicates (those with an integer meaning), trying small values first; else None."""
+    """A case that satisfies the predicates (those with an integer meaning), trying small values first; else None.
+
+    `timeout_s` is for one question to the solver; all of them together end after three times as long.
+    """
+    began = time.monotonic()
     views = _views(arena, preds, (), mask)[:16]
     base = [a for a in support(arena, (), preds) if arena.atoms[a].kind not in DERIVED]
     for bound in (8, 64, 1024, 1 << 20, None):
         for view in views:
+            if time.monotonic() - began > 3 * timeout_s:
+                return None
             given = [weaken(formula(arena, h, view.lanes)) for h in preds]
             text = script(arena, given, view)
             if bound is not None:
