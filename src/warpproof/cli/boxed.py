@@ -41,7 +41,7 @@ def main() -> NoReturn:
     except Unconfined as missing:
         channel.say({"missing": missing.layer, "why": missing.why})
         _leave(1)
-    threading.stack_size(work.stack_bytes)
+    threading.stack_size(work.stack_bytes)  # if there is no room for it, the traceback says so
     thread = threading.Thread(target=_serve, args=(channel, confinement, bytes.fromhex(order["filter"]), pid,
                                                    begun["result"]))
     thread.start()

@@ -17,6 +17,7 @@ from functools import cache
 from types import TracebackType
 from typing import Any, Final, Self
 
+from warpproof.cli.worker import MEMORY_SIGNS
 from warpproof.core import Reason
 from warpproof.sandbox import Program, compile_policy, encode, shipped_policy
 
@@ -28,7 +29,6 @@ _KEPT: Final = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "VIRTUAL_ENV", "PYT
 _SET: Final = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0", "MALLOC_ARENA_MAX": "1"}
 POLICIES: Final = {"judge": "prove", "cuda": "compile", "triton": "triton", "print": "prove", "ask": "solver",
                    "solve": "solver"}
-_MEMORY_SIGNS: Final = ("MemoryError", "bad_alloc", "out of memory", "Cannot allocate memory", "Unable to allocate")
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +202,7 @@ def _cause_of_death(code: int, where: str, noise: str) -> Stopped:
         return Stopped(Reason.SANDBOX, f"killed for a system call that its policy does not allow{where}", noise)
     if code == -signal.SIGKILL:
         return Stopped(Reason.MEMORY, f"killed by the system, most likely for its memory{where}", noise)
-    if any(sign in noise[-4000:] for sign in _MEMORY_SIGNS):
+    if any(sign in noise[-4000:] for sign in MEMORY_SIGNS):
         return Stopped(Reason.MEMORY, f"out of memory{where}", noise)
     if code == -signal.SIGXCPU:
         return Stopped(Reason.TIMEOUT, f"out of processor time{where}", noise)

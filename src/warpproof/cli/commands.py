@@ -95,7 +95,7 @@ class _Command:
         return self._print_report(report)
 
     def _finish_stopped(self, stopped: Stopped) -> int:
-        if stopped.reason is not Reason.CRASH and self.format == "text":
+        if stopped.reason not in (Reason.CRASH, Reason.MEMORY) and self.format == "text":
             _write_noise(stopped.noise)
         if self.arguments.command != "prove":
             return self._print_stopped(stopped)

@@ -17,6 +17,8 @@ from warpproof.core import InputError, Reason, Unsupported, WarpproofError
 STACK_BYTES: Final = 256 << 20
 RECURSION_LIMIT: Final = 20_000
 MAX_WRITTEN_BYTES: Final = 1 << 30
+MEMORY_SIGNS: Final = ("MemoryError", "bad_alloc", "out of memory", "Cannot allocate memory", "Unable to allocate",
+                      "failed to map segment", "can't start new thread")
 DESCRIPTORS: Final = 5  # standard input, output and error, and the two pipes of the channel
 _IN, _OUT = 3, 4
 _PR_SET_PDEATHSIG: Final = 1
@@ -90,7 +92,8 @@ def guarded(work: Callable[[], Any]) -> dict[str, Any]:
         import traceback
 
         traceback.print_exc()
-        return {"stopped": {"reason": Reason.CRASH.value, "detail": _crash(error)}}
+        reason = Reason.MEMORY if any(sign in str(error) for sign in MEMORY_SIGNS) else Reason.CRASH
+        return {"stopped": {"reason": reason.value, "detail": _crash(error)}}
     except BaseException as error:  # SystemExit and the like are raised by the user's own files only
         return refusal(InputError("CLI604", f"the contract or spec file ends the interpreter ({type(error).__name__})",
                                   hint="guard what is not part of the contract by if __name__ == '__main__'"))
