@@ -22,6 +22,8 @@ from warpproof.terms import Arena, Poly, Pred, Real, const
 
 _SPLITS: Final = 4
 Expected = Callable[[tuple[Poly, ...]], Real]
+Dimensions = Callable[[Sequence[Access]], tuple[int, ...]]
+"""What tells the CTAs of some accesses apart: block indices or tickets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +94,7 @@ class OutputChecker(Locator):
     """Compares stores with the reference."""
 
     def __init__(self, arena: Arena, facts: Facts, dom: Reals, blocks: Sequence[int], where: Callable[[int], str],
-                 divisors: Mapping[int, Real] | None = None) -> None:
+                 divisors: Mapping[int, Real] | None = None, dims: Dimensions | None = None) -> None:
         super().__init__(arena, facts)
         self.dom, self.blocks, self.where = dom, tuple(blocks), where
         self.normal = Normaliser(arena)
@@ -101,6 +103,7 @@ class OutputChecker(Locator):
         self.compared: list[tuple[Pred, Real]] = []  # the reference's terms as it gives them, each with its path
         self.divisors = divisors or {}
         self.opened: Callable[[Real, Pred], Real] = lambda x, path: x  # puts in what earlier launches left
+        self.dims: Dimensions = dims or (lambda accesses: self.blocks)
 
     # ------------------------------------------------------------------ one output
     def check(self, output: Output, stores: Sequence[Access]) -> list[Claim]:
@@ -245,8 +248,9 @@ class OutputChecker(Locator):
         for count in counts:
             extents.append(product(output.shape[first : first + count]))
             first += count
+        dims = self.dims([p.access for p in located])
         pieces = [
-            Piece(self.arena.conjuncts(p.access.path), p.access.loops, self.blocks,
+            Piece(self.arena.conjuncts(p.access.path), p.access.loops, dims,
                   p.at.index if p.at.counts == counts else (p.access.index,))
             for p in located
         ]

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any, Final, Protocol
 
-from warpproof.algebra import Sign, Signs
+from warpproof.algebra import Sign, Signs, support
 from warpproof.core import Claim, InputError, Ledger, Reason, Status, Unsupported, element_width
 from warpproof.domains import Float, Int, ScalarType, Value
 from warpproof.equivalence.contributions import Contributions
 from warpproof.equivalence.earlier import Earlier, Leftover
 from warpproof.equivalence.outputs import Expected, Output, OutputChecker
-from warpproof.machine import Access, BufferInfo, Setup, SymbolicMachine, Trace
+from warpproof.machine import Access, BufferInfo, Setup, SymbolicMachine, Trace, crosses
 from warpproof.ptx import Kernel
 from warpproof.reference import Launch, SymbolicLaunch
 from warpproof.safety import (
@@ -24,6 +24,7 @@ from warpproof.safety import (
     condition_claims,
     definedness_claims,
     memory_claims,
+    protocol_claims,
     race_claims,
 )
 from warpproof.solve import Facts
@@ -89,8 +90,12 @@ class Proof:
         self.symbolic: SymbolicLaunch = launch.symbolic(self.arena)
         self.outcome = Outcome()
         self.blocks = self._blocks()
-        self.facts = Facts(self.arena, (*self.symbolic.facts, *self._block_facts()))
         self.buffers = {n: self._buffer(n) for n in self.symbolic.buffers}
+        self.crossing = any(crosses(x) for x in kernel.code)
+        self.ctas = self.symbolic.grid[0] * self.symbolic.grid[1] * self.symbolic.grid[2]
+        self.tickets = self._tickets() if self.crossing else {}
+        drawn = [self.arena.le(t - self.ctas + 1) for t in self.tickets.values()]
+        self.facts = Facts(self.arena, (*self.symbolic.facts, *self._block_facts(), *drawn))
 
     # ------------------------------------------------------------------ launch
     def _blocks(self) -> tuple[Poly, ...]:
@@ -111,6 +116,14 @@ class Proof:
             next(iter(b.terms))[0] for b, extent in zip(self.blocks, self.symbolic.grid, strict=True)
             if extent.as_int() != 1
         )
+
+    def _dims(self, accesses: Sequence[Access]) -> tuple[int, ...]:
+        """What tells the CTAs of these accesses apart: the block indices, or a ticket, of which each CTA draws one."""
+        used = set(support(self.arena, [a.index for a in accesses], [a.path for a in accesses]))
+        tickets = tuple(t for t in (next(iter(p.terms))[0] for p in self.tickets.values()) if t in used)
+        if not tickets:
+            return self._block_dims()
+        return (*tickets, *(b for b in self._block_dims() if b in used))
 
     def _buffer(self, name: str) -> BufferInfo:
         b = self.symbolic.buffers[name]
@@ -156,6 +169,13 @@ class Proof:
             return found if isinstance(found, Real) else self.arena.of_int(found)
 
         return value
+
+    def _tickets(self) -> dict[str, Poly]:
+        """For each counter that starts at zero, the value that a CTA may draw from it."""
+        high = self.arena.bounds(self.ctas)[1]
+        last = None if high is None else high - 1
+        return {n: self.arena.symbol("block", f"ticket.{n}", 0, last) for n, b in self.buffers.items()
+                if b.zero and b.writable and b.kind in ("u", "s") and b.width == 32}
 
     def _arguments(self) -> dict[str, Value]:
         if len(self.kernel.params) != len(self.launch.arguments):
@@ -215,7 +235,7 @@ class Proof:
         machine = self._machine()
         began = time.monotonic()
         try:
-            trace = machine.run()
+            trace = self._run(machine)
         except Unsupported as stuck:
             place = machine.where() if self.kernel.code else ""
             text = "the kernel can be executed for all sizes at once"
@@ -230,24 +250,33 @@ class Proof:
     def ordering(self) -> list[Claim]:
         """The claims on races and barriers alone; what stops the run raises `Unsupported`."""
         machine = self._machine()
-        trace = machine.run()
+        trace = self._run(machine)
         checker = OutputChecker(self.arena, self.facts, machine.dom, self._block_dims(), machine.where)
         return self._races(checker, machine, trace) + barrier_claims(self.arena, self.facts, trace, machine.where)
 
     def _machine(self) -> SymbolicMachine:
         setup = Setup(self.symbolic.grid, self.symbolic.block, self._arguments(), self.buffers, self._shared_bytes(),
-                      self.facts.base)
+                      self.facts.base, blocks=self.blocks, ctas=self.ctas, tickets=self.tickets)
         machine = SymbolicMachine(self.kernel, self.arena, setup, self.outcome.ledger, self.facts, self.deadline)
         machine.without = self.without
         return machine
 
+    def _run(self, machine: SymbolicMachine) -> Trace:
+        """The trace; a kernel whose CTAs communicate is run once before, to see what they store."""
+        if self.crossing:
+            machine.crossing.survey = self._machine().run()
+        return machine.run()
+
     def _races(self, checker: OutputChecker, machine: SymbolicMachine, trace: Trace) -> list[Claim]:
-        return race_claims(self.arena, self.facts, trace, self.buffers, self._block_dims(), self._splitter(checker),
-                           machine.where)
+        claims = race_claims(self.arena, self.facts, trace, self.buffers, self._block_dims(), self._splitter(checker),
+                             machine.where, self._dims)
+        if self.crossing:
+            claims += protocol_claims(self.arena, self.facts, trace, machine, self._dims)
+        return claims
 
     def _questions(self, machine: SymbolicMachine, trace: Trace, outputs: Mapping[str, ReferenceArray]) -> None:
         out, where = self.outcome, machine.where
-        checker = OutputChecker(self.arena, self.facts, machine.dom, self._block_dims(), where)
+        checker = OutputChecker(self.arena, self.facts, machine.dom, self._block_dims(), where, dims=self._dims)
         earlier = self._earlier()
         checker.opened = lambda x, path: earlier.opened(x, path, checker.matcher)
         layouts = {

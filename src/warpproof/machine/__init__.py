@@ -1,5 +1,6 @@
 """Executors: the bit-exact emulator of concrete launches, and the symbolic machine over all sizes."""
 
+from warpproof.machine.crossing import crosses
 from warpproof.machine.emulator import emulate
 from warpproof.machine.findings import KINDS, Event, Finding, Outcome
 from warpproof.machine.launch import Buffer, ConcreteLaunch, Content, Pointer
@@ -8,11 +9,21 @@ from warpproof.machine.schedule import SCHEDULES
 from warpproof.machine.setup import BufferInfo, Setup
 from warpproof.machine.storage import Region
 from warpproof.machine.symbolic import SymbolicMachine
-from warpproof.machine.trace import Access, BarrierEvent, Hazard, Obligation, RunningMaximum, Trace
+from warpproof.machine.trace import (
+    Access,
+    BarrierEvent,
+    Handover,
+    Hazard,
+    Obligation,
+    RunningMaximum,
+    SyncEvent,
+    Trace,
+)
 from warpproof.machine.upcoming import Upcoming
 
 __all__ = [
     "KINDS", "SCHEDULES", "Access", "BarrierEvent", "Buffer", "BufferInfo", "ConcreteLaunch", "Content", "Decoded",
-    "Event", "Finding", "Hazard", "Obligation", "Outcome", "Pointer", "Region", "Registers", "RunningMaximum", "Setup",
-    "SymbolicMachine", "Trace", "Upcoming", "decode", "emulate", "step", "step_pure",
+    "Event", "Finding", "Handover", "Hazard", "Obligation", "Outcome", "Pointer", "Region", "Registers",
+    "RunningMaximum", "Setup", "SymbolicMachine", "SyncEvent", "Trace", "Upcoming", "crosses", "decode", "emulate",
+    "step", "step_pure",
 ]

@@ -144,15 +144,15 @@ class Answers:
             case Store():
                 return self._store(effect)
             case Atomic():
-                return symbolic_atomics.update(self.machine, effect)
+                return self._atomic(effect)
             case Barrier():
                 return self._barrier(effect)
             case Cvta():
                 return self._cvta(effect)
             case Special(name):
                 return self.machine.read(name)
-            case Fence(proxy=""):
-                return None
+            case Fence(semantics, scope, ""):
+                return self.machine.crossing.fence(semantics, scope)
             case AsyncCopy():
                 return self.copies.issue(effect)
             case AsyncGroup():
@@ -190,6 +190,12 @@ class Answers:
                 return symbolic_matrix.store_fragment(m, effect)
             case _:
                 raise Unsupported(type(effect).__name__, "no symbolic meaning yet")
+
+    def _atomic(self, effect: Atomic) -> Value | None:
+        """A contribution where nobody uses the old value, else a way for CTAs to talk to each other."""
+        if symbolic_atomics.result_used(self.machine, effect):
+            return self.machine.crossing.update(effect)
+        return symbolic_atomics.update(self.machine, effect)
 
     def _cvta(self, effect: Cvta) -> Value:
         address: Value = effect.address  # type: ignore[assignment]
@@ -236,7 +242,8 @@ class Answers:
         space, name, offset = self.space(effect)
         ty, n = effect.type, effect.count
         size = ty.width // 8
-        self._synchronising(effect)
+        if effect.semantics != "weak":
+            return self.machine.crossing.load(effect, space, name, offset)
         match space:
             case "param":
                 values = [self._parameter(name, offset + i * size, ty) for i in range(n)]
@@ -255,10 +262,6 @@ class Answers:
             case _:
                 raise Unsupported(f"ld.{space}", "no symbolic meaning yet")
         return values[0] if n == 1 else tuple(values)
-
-    def _synchronising(self, effect: Load | Store) -> None:
-        if effect.semantics not in ("weak",):
-            raise Unsupported(f"{effect.semantics} access", "synchronisation through memory is not modelled yet")
 
     def _parameter(self, name: str, offset: Poly, ty: ScalarType) -> Value:
         k = offset.as_int()
@@ -321,6 +324,10 @@ class Answers:
                 at = index + (i * per + j)
                 stored = self.forwarding.find(info, at)
                 if stored is None:
+                    handed = self.machine.crossing.handed_over(info, at)
+                    if handed is not None:
+                        parts.append(handed)
+                        continue
                     self.record("load", info, at)
                 else:
                     self.record("reload", info, at, open_loops=stored.open_loops)
@@ -372,7 +379,9 @@ class Answers:
             return
         space, name, offset = self.space(effect)
         ty = effect.type
-        self._synchronising(effect)
+        if effect.semantics != "weak":
+            self.machine.crossing.store(effect, space, name, offset)
+            return
         values: list[Any] = list(effect.values)
         match space:
             case "global":
@@ -443,6 +452,7 @@ class Answers:
             if m.dom.integers.poly(count).as_int() != self.arena.lanes:
                 raise Unsupported("barrier", "a barrier of part of the CTA")
         m.trace.barriers.append(BarrierEvent(m.path.condition(), m.current))
+        m.crossing.barrier()
         if not m.conditional():  # else what came before may still be going on
             m.shared.footprint.clear()
         return None

@@ -15,6 +15,7 @@ from warpproof.core import Ledger, Unsupported
 from warpproof.domains import Effect, Float, Int, Reals, ScalarType, Undef
 from warpproof.machine.answers import Answers
 from warpproof.machine.calls import Calls
+from warpproof.machine.crossing import Crossing
 from warpproof.machine.flow import Graph, control_flow
 from warpproof.machine.gauge import joined_pair
 from warpproof.machine.loops import LoopSolver
@@ -35,8 +36,8 @@ EXIT: Final = -1
 class Oracle(Protocol):
     """The launch facts and what follows from them."""
 
-    def implied(self, path: Pred, claim: Pred) -> bool:
-        """True when the claim follows from the path and the facts."""
+    def implied(self, path: Pred, claim: Pred, *, hard: bool = False) -> bool:
+        """True when the claim follows from the path and the facts; `hard` takes more time."""
         ...
 
     def learn(self, fact: Pred) -> None:
@@ -65,6 +66,7 @@ class SymbolicMachine:
         self._entry = kernel
         self.calls = Calls(self)
         self.answers = Answers(self)
+        self.crossing = Crossing(self)
         self.loops = LoopSolver(self)
         self.graph: Graph = control_flow(kernel)
         self.decoded: dict[int, tuple[Bound, Decoded | None]] = {}
