@@ -19,6 +19,7 @@ from warpproof.equivalence import Outcome, Pipeline, redundant
 from warpproof.judge import PropertyResult, Report, judge
 from warpproof.ptx import Kernel
 from warpproof.reference import Launch, SymbolicLaunch
+from warpproof.safety import weak_uses
 from warpproof.terms import Arena
 
 Stage = Callable[[str], None]
@@ -58,6 +59,12 @@ class Task:
         """The kernels of all launches, in order."""
         return self.kernel, *self.later
 
+    def place(self, index: int) -> str:
+        """An instruction for messages, by PTX line and, if known, source line."""
+        ins = self.kernel.code[index]
+        source = f" ({ins.source[0]}:{ins.source[1]})" if ins.source else ""
+        return f"PTX line {ins.span.line} `{ins.opcode}`{source}"
+
 
 def prove(task: Task, on_stage: Stage) -> Report:
     """The report on one kernel. Raises `Disagreement` when a proved kernel fails on a sample run."""
@@ -75,7 +82,7 @@ def prove(task: Task, on_stage: Stage) -> Report:
         deadline = time.monotonic() + max(5.0, _SEARCH_SHARE * task.seconds)
         refutation = Search(task.kernels, task.launch, task.reference, deadline, hints).run()
     advice = _advice(task, outcome, began) if outcome and all(c.status is Status.SHOWN for c in claims) else ()
-    properties = judge(claims, scope, refutation.properties if refutation else None)
+    properties = judge(claims, scope, *_refuted(task, refutation))
     _standing_assumptions(ledger)
     cex = describe(task, refutation) if refutation else None
     return Report(task.kernel.name, _overall(properties), properties, tuple(a for a, _ in ledger.items()), cex, None,
@@ -102,6 +109,17 @@ def _symbolic(task: Task, began: float, on_stage: Stage, ledger: Ledger) -> _Att
     completed = task.launch.symbolic(Arena(1)).completed
     hints: list[Mapping[str, Any]] = [{**case, "sizes": completed(case["sizes"])} for case in cases]
     return outcome.claims, hints, outcome
+
+
+def _refuted(task: Task, found: Refutation | None) -> tuple[Mapping[str, str], Mapping[str, Reason]]:
+    """What a run contradicts, with the weak loads that are to blame for its races."""
+    if found is None:
+        return {}, {}
+    uses = weak_uses(task.kernel, found.findings) if "races" in found.properties and not task.later else []
+    if not uses:
+        return found.properties, {}
+    text = "\n".join(f"{task.place(use.instruction)}: {use.why}; {use.repair}" for use in uses)
+    return {**found.properties, "races": f"{found.properties['races']}\n{text}"}, {"races": Reason.WEAK_SYNC}
 
 
 def _advice(task: Task, outcome: Outcome, began: float) -> tuple[Advice, ...]:

@@ -264,13 +264,18 @@ class Proof:
     def _run(self, machine: SymbolicMachine) -> Trace:
         """The trace; a kernel whose CTAs communicate is run once before, to see what they store."""
         if self.crossing:
-            machine.crossing.survey = self._machine().run()
+            before = self._machine()
+            try:
+                machine.crossing.survey = before.run()
+            except Unsupported:
+                machine.current = before.current
+                raise
         return machine.run()
 
     def _races(self, checker: OutputChecker, machine: SymbolicMachine, trace: Trace) -> list[Claim]:
         claims = race_claims(self.arena, self.facts, trace, self.buffers, self._block_dims(), self._splitter(checker),
                              machine.where, self._dims)
-        if self.crossing:
+        if self.crossing or trace.handovers:
             claims += protocol_claims(self.arena, self.facts, trace, machine, self._dims)
         return claims
 

@@ -3,6 +3,7 @@
 from warpproof.machine.crossing import crosses
 from warpproof.machine.emulator import emulate
 from warpproof.machine.findings import KINDS, Event, Finding, Outcome
+from warpproof.machine.flow import Graph, Loop, control_flow
 from warpproof.machine.launch import Buffer, ConcreteLaunch, Content, Pointer
 from warpproof.machine.operands import Decoded, Registers, decode, step, step_pure
 from warpproof.machine.schedule import SCHEDULES
@@ -20,10 +21,11 @@ from warpproof.machine.trace import (
     Trace,
 )
 from warpproof.machine.upcoming import Upcoming
+from warpproof.machine.uses import reads, writes
 
 __all__ = [
     "KINDS", "SCHEDULES", "Access", "BarrierEvent", "Buffer", "BufferInfo", "ConcreteLaunch", "Content", "Decoded",
-    "Event", "Finding", "Handover", "Hazard", "Obligation", "Outcome", "Pointer", "Region", "Registers",
-    "RunningMaximum", "Setup", "SymbolicMachine", "SyncEvent", "Trace", "Upcoming", "crosses", "decode", "emulate",
-    "step", "step_pure",
+    "Event", "Finding", "Graph", "Handover", "Hazard", "Loop", "Obligation", "Outcome", "Pointer", "Region",
+    "Registers", "RunningMaximum", "Setup", "SymbolicMachine", "SyncEvent", "Trace", "Upcoming", "control_flow",
+    "crosses", "decode", "emulate", "reads", "step", "step_pure", "writes",
 ]

@@ -143,10 +143,13 @@ class Crossing:
             return False
         block = graph.blocks[loop.header]
         body = code[block.start : block.stop]
-        strong = [x for x in body if x.name in ("ld", "atom")]
-        if len(strong) != 1 or not crosses(strong[0]) or any(x.name not in _QUIET for x in body):
+        loads = [x for x in body if x.name in ("ld", "atom")]
+        if len(loads) != 1 or any(x.name not in _QUIET for x in body) or self._carried(body):
             return False
-        return not self._carried(body)
+        if not crosses(loads[0]):
+            place = f"PTX line {loads[0].span.line} `{loads[0].opcode}`"
+            raise Unsupported("loop", f"it waits on a weak load ({place}), which may be taken out of the loop")
+        return True
 
     def _carried(self, body: tuple[Instruction, ...]) -> bool:
         written: set[str] = set()
@@ -196,8 +199,11 @@ class Crossing:
     # ------------------------------------------------------------------ values of other CTAs
     def handed_over(self, info: BufferInfo, index: Poly) -> Value | None:
         """An element that another CTA stored before something that this CTA has seen; None if nothing tells so."""
-        if self.survey is None or not info.writable or info.kind not in ("f", "bf"):
+        if not info.writable or info.kind not in ("f", "bf"):
             return None
+        inside = self._within_cta(info, index)
+        if inside is not None or self.survey is None:
+            return inside
         stores = [a for a in self.survey.accesses if a.kind == "store" and a.buffer == info.name and not a.loops]
         heard = [e for e in self.machine.trace.sync if e.kind in ("ticket", "poll") and self._same_thread_path(e)]
         for event in reversed(heard):
@@ -205,6 +211,19 @@ class Crossing:
                 found = self._answer(info, index, store, event)
                 if found is not None:
                     return found
+        return None
+
+    def _within_cta(self, info: BufferInfo, index: Poly) -> Value | None:
+        """The value that a thread of this CTA stored before a barrier that lies behind."""
+        m, solver = self.machine, Instances(self.machine)
+        if m.path.loops:
+            return None
+        barriers = [e for e in m.trace.sync if e.kind == "barrier" and self._same_thread_path(e)]
+        for store in [a for a in reversed(m.trace.accesses) if a.kind == "store" and a.buffer == info.name]:
+            meeting = next((e for e in barriers if e.at > store.order), None)
+            lanes = solver.lanes(store, index, {}) if meeting is not None and not store.loops else None
+            if meeting is not None and lanes is not None and solver.executed(store, lanes, {}):
+                return self._take(Handover(self._record(info, index), store, meeting, meeting), lanes, {})
         return None
 
     def _same_thread_path(self, event: SyncEvent) -> bool:

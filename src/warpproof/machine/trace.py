@@ -89,9 +89,9 @@ class SyncEvent:
 
 @dataclass(frozen=True, slots=True)
 class Handover:
-    """A load answered by what another CTA stored: `load` and `store` are accesses, `given` the event after the store
-    that tells of it, `taken` the event before the load that hears it. `store` and `given`
-    are of the run before."""
+    """A load answered by what another thread stored: `load` and `store` are accesses, `given` the event after the store
+    that tells of it, `taken` the event before the load that hears it. `store` and `given` are of the run before, or all
+    of one CTA: then both events are one barrier."""
 
     load: Access
     store: Access

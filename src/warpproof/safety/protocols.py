@@ -72,10 +72,10 @@ class _Protocols:
         if not self.trace.handovers:
             return []
         stores = {(a.buffer, a.index.key, a.path.id, a.instruction, a.value) for a in self.trace.accesses}
-        events = {(e.kind, e.buffer, e.index.key, e.path.id, e.instruction) for e in self.trace.sync if e.buffer}
+        events = set(map(_identity, self.trace.sync))
         same = all(
             (h.store.buffer, h.store.index.key, h.store.path.id, h.store.instruction, h.store.value) in stores
-            and (h.given.kind, h.given.buffer, h.given.index.key, h.given.path.id, h.given.instruction) in events
+            and _identity(h.given) in events
             for h in self.trace.handovers
         )
         text = "what CTAs hand over does not depend on what they were handed"
@@ -164,14 +164,25 @@ class _Protocols:
     # ------------------------------------------------------------------ hand-overs
     def handover(self, h: Handover) -> Claim:
         """The claim that every execution orders the store before the load."""
-        text = f"every execution orders the store to {h.store.buffer} before the load, by {h.given.buffer}"
+        by = h.given.buffer or "a barrier"
+        text = f"every execution orders the store to {h.store.buffer} before the load, by {by}"
         place = f"{self.machine.where(h.load.instruction)}; stored at {self.machine.where(h.store.instruction)}"
-        tests = [core.text() for core in self._cores(h)]
+        if h.given is h.taken:
+            tests = [self._meeting(h).text()]
+        else:
+            tests = [core.text() for core in self._cores(h)]
         for test in tests:
             why = _verdict(test)
             if why:
                 return Claim("races", text, Status.OPEN, place=place, hint=why, data={"litmus": test})
         return Claim("races", text, Status.SHOWN, "memory-model", place, data={"litmus": tests})
+
+    def _meeting(self, h: Handover) -> _Core:
+        """Two threads of one CTA with a barrier between store and load."""
+        whole = not h.given.loops and len(self._lanes(h.given.path)) == self.arena.lanes
+        barrier = ("bar.sync 0",) if whole else ()
+        threads = ((0, ("st.weak d, 1", *barrier)), (0, (*barrier, "ld.weak r1, d")))
+        return _Core(threads, "P1:r1 == 0")
 
     def _cores(self, h: Handover) -> Iterator[_Core]:
         for giver in self._givers(h):
@@ -228,6 +239,10 @@ class _Protocols:
 
     def _open(self, text: str, instruction: int, hint: str) -> Claim:
         return Claim("races", text, Status.OPEN, place=self.machine.where(instruction), hint=hint)
+
+
+def _identity(e: SyncEvent) -> tuple[object, ...]:
+    return e.kind, e.buffer, None if e.index is None else e.index.key, e.path.id, e.instruction
 
 
 def _stale(h: Handover, first: int, last: int) -> str:
