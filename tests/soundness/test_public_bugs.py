@@ -148,7 +148,8 @@ BUGS = {
         copied("cp.async.wait_group 2;", BAR, "cp.async.commit_group;"),
         copied("cp.async.wait_group 1;", BAR, "cp.async.commit_group;"), mirrored, "equivalence"),
     "llama.cpp#13469 barrier under a condition": Bug(
-        partial_barrier(f"setp.lt.s32 %p5, %g, %i_n; @!%p5 bra S; {BAR} S: {BAR}"), partial_barrier(BAR), kept, "barriers"),
+        partial_barrier(f"setp.lt.s32 %p5, %g, %i_n; @!%p5 bra S; {BAR} S: {BAR}"), partial_barrier(BAR), kept,
+        "barriers"),
     "tilelang#2613 missing barrier at the loop's end": Bug(staged(""), staged(BAR), tile_sums),
     "vllm#11205 shared memory used again without a barrier": Bug(
         rows(FILL, BAR, TAKE.replace("ld.shared", "st.shared.f32 [%r20], %f1; ld.shared")),
