@@ -166,3 +166,76 @@ def test_other_threads_of_the_last_block(before: str, after: str, good: bool) ->
     assert proved(kernel, lambda x, part, count, n: {"y": x.sum(axis=0)}) == good
 
 
+
+
+# ---------------------------------------------------------------------- locks
+LOCKED = (
+    ("x", "ptr_in", "f32", ("n",)), ("y", "ptr_inout", "f32", ("2",)), ("lock", "ptr_inout", "u32", ("1",)),
+)
+MINE = """setp.ne.s32 %p1, %t, 0; @%p1 bra DONE;
+    mul.wide.u32 %d20, %c, 4; add.s64 %d21, %a_x, %d20; ld.global.f32 %f1, [%d21];"""
+TAKE = "L: atom.global.cas.b32 %r3, [%a_lock], 0, 1; setp.ne.s32 %p2, %r3, 0; @%p2 bra L;"
+ADD = """ld.global.f32 %f2, [%a_y]; add.f32 %f2, %f2, %f1; st.global.f32 [%a_y], %f2;
+    ld.global.f32 %f3, [%a_y+4]; fma.rn.f32 %f3, %f1, %f1, %f3; st.global.f32 [%a_y+4], %f3;"""
+FREE = "atom.global.exch.b32 %r4, [%a_lock], 0;"
+
+
+def locked(*parts: str, **extra: Any) -> Small:
+    return Small("\n".join(parts), LOCKED, ("n",), ("n >= 1", "n <= 100000"), ("n",),
+                 extra={"lock": {"init": "zero"}, **extra})
+
+
+def moments(x: Any, y: Any, lock: Any, n: Any) -> dict[str, Any]:
+    return {"y": y + np.array([x.sum(), np.square(x).sum()]), "lock": np.zeros(1, np.uint32)}
+
+
+@pytest.mark.parametrize("parts", [
+    (MINE, TAKE, FENCE, ADD, FENCE, FREE),
+    (MINE, TAKE.replace("atom", "atom.acquire.gpu"), ADD, FREE.replace("atom", "atom.release.gpu")),
+    (MINE, TAKE.replace("atom", "atom.acquire.gpu"), ADD, "st.release.gpu.global.u32 [%a_lock], 0;"),
+    (MINE, TAKE, "fence.acq_rel.gpu;", ADD, "fence.acq_rel.gpu;", "st.relaxed.gpu.global.u32 [%a_lock], 0;"),
+])
+def test_spin_lock(parts: tuple[str, ...]) -> None:
+    assert proved(locked(*parts), moments)
+
+
+@pytest.mark.parametrize("parts", [
+    (MINE, TAKE, ADD, FENCE, FREE),
+    (MINE, TAKE, FENCE, ADD, FREE),
+    (MINE, FENCE, TAKE, ADD, FENCE, FREE),
+    (MINE, TAKE, FENCE, ADD, FREE, FENCE),
+    (MINE, TAKE, "membar.cta;", ADD, FENCE, FREE),
+    (MINE, TAKE, FENCE, ADD, "membar.cta;", FREE),
+    (MINE, TAKE.replace("atom", "atom.cta"), FENCE, ADD, FENCE, FREE),
+    (MINE, TAKE, FENCE, ADD, FENCE, FREE.replace("atom", "atom.cta")),
+    (MINE, TAKE, FENCE, ADD, FENCE, "st.global.u32 [%a_lock], 0;"),
+    (MINE, TAKE, FENCE, ADD, FENCE),
+    (MINE, TAKE, FENCE, FREE, ADD, FENCE),
+    (MINE, TAKE.replace("setp.ne.s32 %p2, %r3, 0", "setp.gt.s32 %p2, %r3, 1"), FENCE, ADD, FENCE, FREE),
+    (MINE, TAKE.replace("0, 1;", "1, 1;"), FENCE, ADD, FENCE, FREE),
+    (MINE, FENCE, ADD, FENCE),
+    (MINE, TAKE, FENCE, ADD.replace("add.f32 %f2, %f2, %f1", "mul.f32 %f2, %f2, %f1"), FENCE, FREE),
+    (MINE, TAKE, FENCE, ADD.replace("add.f32 %f2, %f2, %f1", "fma.rn.f32 %f2, %f2, %f1, %f2"), FENCE, FREE),
+    (MINE, TAKE, FENCE, ADD.replace("add.f32 %f2, %f2, %f1", "mov.f32 %f2, %f1"), FENCE, FREE),
+    (MINE, TAKE, FENCE, ADD, ADD, FENCE, FREE),
+    (MINE, TAKE, FENCE, ADD, FENCE, FREE, "st.global.f32 [%a_y], %f2;"),
+    (MINE, TAKE, FENCE, ADD, FENCE, FREE, "red.global.add.f32 [%a_y], 0f00000000;"),
+    (MINE, TAKE, FENCE, "setp.gt.f32 %p3, %f1, 0f00000000; @!%p3 bra S;", ADD, "S:", FENCE, FREE),
+    (MINE, TAKE, FENCE, ADD, "bar.sync 0;", FENCE, FREE),
+])
+def test_wrong_locks_are_not_proved(parts: tuple[str, ...]) -> None:
+    assert not proved(locked(*parts), moments)
+
+
+def test_a_lock_that_may_be_taken_at_the_start() -> None:
+    assert not proved(locked(MINE, TAKE, FENCE, ADD, FENCE, FREE, lock={}), moments)
+
+
+def test_what_is_found_under_a_lock_is_not_known_outside() -> None:
+    """Two sections of each CTA, and what they found: it is not the same in both, nor in another CTA."""
+    first, second = ADD.split("\n")
+    body = (MINE, TAKE, FENCE, first, FENCE, FREE, TAKE.replace("L", "M"), FENCE, second, FENCE, FREE)
+    assert proved(locked(*body), moments)
+    for leak in ("setp.eq.f32 %p4, %f2, %f3;", "setp.gt.f32 %p4, %f2, 0f00000000;"):
+        assert not proved(locked(*body, leak, "@%p4 bra DONE; st.global.f32 [%a_y], %f1;"), moments)
+        assert not proved(locked(*body, leak, "@%p4 bra DONE; trap;"), moments)

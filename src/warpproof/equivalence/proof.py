@@ -13,6 +13,7 @@ from warpproof.core import Claim, InputError, Ledger, Reason, Status, Unsupporte
 from warpproof.domains import Float, Int, ScalarType, Value
 from warpproof.equivalence.contributions import Contributions
 from warpproof.equivalence.earlier import Earlier, Leftover
+from warpproof.equivalence.gathered import Gathered
 from warpproof.equivalence.outputs import Expected, Output, OutputChecker
 from warpproof.machine import Access, BufferInfo, Setup, SymbolicMachine, Trace, crosses
 from warpproof.ptx import Kernel
@@ -89,6 +90,7 @@ class Proof:
         self.arena = Arena(block[0] * block[1] * block[2])
         self.symbolic: SymbolicLaunch = launch.symbolic(self.arena)
         self.outcome = Outcome()
+        self.survey: Trace | None = None  # of a kernel whose CTAs communicate
         self.blocks = self._blocks()
         self.buffers = {n: self._buffer(n) for n in self.symbolic.buffers}
         self.crossing = any(crosses(x) for x in kernel.code)
@@ -266,7 +268,7 @@ class Proof:
         if self.crossing:
             before = self._machine()
             try:
-                machine.crossing.survey = before.run()
+                self.survey = machine.crossing.survey = before.run()
             except Unsupported:
                 machine.current = before.current
                 raise
@@ -317,7 +319,7 @@ class Proof:
         claims: list[Claim] = []
         for name, array in outputs.items():
             output = self.output(name, array.at, array.index_symbols)
-            claims += self.compared(checker, output, [a for a in trace.accesses if a.buffer == name])
+            claims += self.compared(checker, output, trace, [a for a in trace.accesses if a.buffer == name])
         return claims
 
     def output(self, name: str, expected: Expected, symbols: Callable[[], tuple[Poly, ...]]) -> Output:
@@ -327,12 +329,22 @@ class Proof:
         return Output(name, tuple(buffer.shape), element_type(buffer.dtype), expected, symbols, self.initial(name),
                       strides)
 
-    def compared(self, checker: OutputChecker, output: Output, accesses: list[Access]) -> list[Claim]:
+    def compared(
+        self, checker: OutputChecker, output: Output, trace: Trace, accesses: list[Access],
+    ) -> list[Claim]:
         """Claims that the accesses give an output its expected values."""
         stores = [a for a in accesses if a.kind == "store"]
         updates = [a for a in accesses if a.kind == "atomic"]
+        strong = [a.order for a in trace.accesses if a.buffer == output.name and a.kind == "sync"]
+        if any(a.order < max(strong, default=0) for a in stores):
+            return [Claim("equivalence", f"{output.name} is stored last by plain stores", Status.OPEN,
+                          place=checker.where(stores[0].instruction), hint="a strong access may come after")]
+        if not accesses or all(a.kind == "sync" for a in accesses):
+            released = self._released(checker, output, trace)
+            if released is not None:
+                return [released]
         if not updates:
-            return checker.check(output, stores)
+            return self._stored(checker, output, trace, stores)
         if stores:
             return [Claim("equivalence", f"{output.name} is either stored or updated atomically", Status.OPEN,
                           place=checker.where(stores[0].instruction), reason=Reason.UNSUPPORTED,
@@ -343,6 +355,35 @@ class Proof:
                 "over the reals every order gives one sum (PTX ISA 9.7.13.5: each update is one step)",
                 checker.where(updates[0].instruction))
         return Contributions(checker).check(output, updates)
+
+    def _released(self, checker: OutputChecker, output: Output, trace: Trace) -> Claim | None:
+        """The claim on a buffer of locks: each is given back, and so all are 0 in the end as in the beginning."""
+        events = [e for e in trace.sync if e.buffer == output.name]
+        if not events or any(e.kind not in ("lock", "unlock") for e in events) or not self.buffers[output.name].zero:
+            return None
+        wanted = output.expected(output.symbols())
+        same = checker.normal.equal(self.arena.zero, wanted, self.arena.true, self.facts.implied)
+        text = f"{output.name} is free in the end"
+        return Claim("equivalence", text, Status.SHOWN if same else Status.OPEN, "locks" if same else "",
+                     checker.where(events[0].instruction), hint="" if same else "the reference leaves another value")
+
+    def _stored(
+        self, checker: OutputChecker, output: Output, trace: Trace, stores: list[Access],
+    ) -> list[Claim]:
+        """Claims on an output that is only stored; what the last CTA sums up is compared part by part if need be."""
+        claims = checker.check(output, stores)
+        if all(c.status is Status.SHOWN for c in claims) or not trace.handovers:
+            return claims
+        machine = self._machine()
+        machine.crossing.survey, machine.crossing.opaque = self.survey, True
+        try:
+            run = machine.run()
+        except Unsupported:
+            return claims
+        blocks = dict(zip((next(iter(b.terms))[0] for b in self.blocks), self.symbolic.grid, strict=True))
+        wide = {b: blocks[b] for b in self._block_dims()}
+        parts = Gathered(checker, run, wide).check(output, stores)
+        return claims if parts is None else [*parts, claims[-1]]
 
     def _conditions(self, checker: OutputChecker, trace: Trace) -> RealConditions:
         signs = {}

@@ -1,6 +1,6 @@
 """Executors: the bit-exact emulator of concrete launches, and the symbolic machine over all sizes."""
 
-from warpproof.machine.crossing import crosses
+from warpproof.machine.crossing import OPAQUE, crosses
 from warpproof.machine.emulator import emulate
 from warpproof.machine.findings import KINDS, Event, Finding, Outcome
 from warpproof.machine.flow import Graph, Loop, control_flow
@@ -24,8 +24,9 @@ from warpproof.machine.upcoming import Upcoming
 from warpproof.machine.uses import reads, writes
 
 __all__ = [
-    "KINDS", "SCHEDULES", "Access", "BarrierEvent", "Buffer", "BufferInfo", "ConcreteLaunch", "Content", "Decoded",
-    "Event", "Finding", "Graph", "Handover", "Hazard", "Loop", "Obligation", "Outcome", "Pointer", "Region",
-    "Registers", "RunningMaximum", "Setup", "SymbolicMachine", "SyncEvent", "Trace", "Upcoming", "control_flow",
+    "KINDS", "OPAQUE", "SCHEDULES", "Access", "BarrierEvent", "Buffer", "BufferInfo", "ConcreteLaunch", "Content",
+    "Decoded", "Event", "Finding", "Graph", "Handover", "Hazard", "Loop", "Obligation", "Outcome", "Pointer",
+    "Region", "Registers", "RunningMaximum", "Setup", "SymbolicMachine", "SyncEvent", "Trace", "Upcoming",
+    "control_flow",
     "crosses", "decode", "emulate", "reads", "step", "step_pure", "writes",
 ]

@@ -193,6 +193,8 @@ class Answers:
 
     def _atomic(self, effect: Atomic) -> Value | None:
         """A contribution where nobody uses the old value, else a way for CTAs to talk to each other."""
+        if self.machine.crossing.releases(effect):
+            return self.machine.crossing.release(effect)
         if symbolic_atomics.result_used(self.machine, effect):
             return self.machine.crossing.update(effect)
         return symbolic_atomics.update(self.machine, effect)
@@ -322,6 +324,9 @@ class Answers:
             parts = []
             for j in range(per):
                 at = index + (i * per + j)
+                if info.writable and self.machine.crossing.locks.inside():
+                    parts.append(self.machine.crossing.locks.load(info, at))
+                    continue
                 stored = self.forwarding.find(info, at)
                 if stored is None:
                     handed = self.machine.crossing.handed_over(info, at)
@@ -389,7 +394,11 @@ class Answers:
                 for i, value in enumerate(values):
                     parts = (value,) if per == 1 else self.machine.dom.unpack(ty.width, value, per)
                     for j, part in enumerate(parts):
-                        self.record("store", info, index + (i * per + j), part)
+                        at = index + (i * per + j)
+                        if self.machine.crossing.locks.inside():
+                            self.machine.crossing.locks.store(info, at, part)
+                        else:
+                            self.record("store", info, at, part)
             case "shared":
                 self.shared.align(offset, ty.width // 8 * len(values))
                 for i, value in enumerate(values):

@@ -14,19 +14,23 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from warpproof.core import Unsupported
-from warpproof.domains import Atomic, Float, Int, Load, Pack, Store, Value
+from warpproof.domains import Atomic, Float, Int, Load, Pack, Store, Undef, Value
 from warpproof.machine.instances import Instances
+from warpproof.machine.locks import Locks
 from warpproof.machine.mixing import permute
 from warpproof.machine.setup import BufferInfo
 from warpproof.machine.trace import Access, Handover, SyncEvent, Trace
 from warpproof.machine.uses import reads, writes
-from warpproof.terms import Poly, Pred
+from warpproof.terms import Access as Leaf
+from warpproof.terms import Poly, Pred, const
 
 if TYPE_CHECKING:
     from warpproof.machine.flow import Loop
     from warpproof.machine.symbolic import SymbolicMachine
     from warpproof.ptx import Instruction
 
+OPAQUE: Final = -1
+"""The version of a buffer that other CTAs have written."""
 STRONG: Final = frozenset({"relaxed", "acquire", "volatile", "mmio"})
 _QUIET: Final = frozenset({
     "ld", "atom", "setp", "mov", "and", "or", "xor", "not", "cvt", "selp", "add", "sub", "shl", "shr", "bra", "membar",
@@ -47,13 +51,16 @@ class Crossing:
     def __init__(self, machine: SymbolicMachine) -> None:
         self.machine, self.arena = machine, machine.arena
         self.survey: Trace | None = None
+        self.opaque = False  # answer loads by the last ticket with an unknown element
+        self.locks = Locks(machine)
         self._polled: list[SyncEvent] | None = None  # in a waiting loop, what has been read
 
     # ------------------------------------------------------------------ events
     def _event(self, kind: str, semantics: str = "", scope: str = "", **more: Any) -> SyncEvent:
         m = self.machine
+        inside = self.locks.held.count if self.locks.held is not None else 0
         event = SyncEvent(kind, m.current, m.path.condition(), tuple(m.path.loops), len(m.trace.accesses), semantics,
-                          scope, **more)
+                          scope, **{"inside": inside, **more})
         m.trace.sync.append(event)
         return event
 
@@ -63,6 +70,8 @@ class Crossing:
 
     def barrier(self) -> None:
         """Record a barrier of the whole CTA."""
+        if self.locks.held is not None:
+            raise Unsupported("lock", "a barrier while a lock is held")
         self._event("barrier")
 
     def _place(self, effect: Atomic | Load | Store, space: str, name: str, offset: Poly) -> tuple[BufferInfo, Poly]:
@@ -79,6 +88,9 @@ class Crossing:
         if len(effect.values) != 1:
             raise Unsupported(f"{effect.semantics} access", "a strong store of a vector")
         value: Any = effect.values[0]
+        if self.locks.held is not None and self.machine.dom.integers.poly(value).as_int() == 0:
+            self._unlock(effect, info, index, "st")
+            return
         self.machine.answers.record("sync", info, index)
         self._event("write", effect.semantics, effect.scope, buffer=name, index=index,
                     value=self.machine.dom.integers.poly(value))
@@ -94,8 +106,8 @@ class Crossing:
 
     def _read(self, effect: Load, info: BufferInfo, index: Poly) -> Value:
         m = self.machine
-        if int(m.path.mask.sum()) != 1:
-            raise Unsupported("loop", "several lanes wait in one loop")
+        if int(m.path.mask.sum()) != 1 or self.locks.held is not None:
+            raise Unsupported("loop", "several lanes wait in one loop, or one that holds a lock")
         high = (1 << info.width) - 1 if info.kind == "u" else (1 << info.width - 1) - 1
         low = high - (1 << info.width) + 1
         seen = self.arena.variable(self.arena.fresh("polled", f"{info.name} after the wait", low, high))
@@ -109,6 +121,8 @@ class Crossing:
         """An atomic that counts CTAs: its result is the CTA's ticket, from 0 up and different in every CTA."""
         m = self.machine
         space, name, offset = m.answers.space(effect)
+        if self._polled is not None and effect.op == "cas":
+            return self._try(effect, space, name, offset)
         why = self._no_ticket(effect, space, name)
         if why:
             raise Unsupported("Atomic", f"no symbolic meaning yet: {why}")
@@ -119,6 +133,39 @@ class Crossing:
         ticket = m.setup.tickets[name]
         self._event("ticket", effect.semantics, effect.scope, buffer=name, index=index, value=ticket)
         return Int(effect.type.width, ticket)
+
+    def _try(self, effect: Atomic, space: str, name: str, offset: Poly) -> Value:
+        """One turn of a loop that waits until a compare-and-swap takes a lock."""
+        m = self.machine
+        info, index = self._place(effect, space, name, offset)
+        free, taken = (m.dom.integers.poly(x).as_int() for x in effect.args)  # type: ignore[arg-type]
+        if not info.zero or free != 0 or not taken or index.as_int() is None or int(m.path.mask.sum()) != 1:
+            raise Unsupported("lock", "not a lock that one thread takes by swapping 0 for a constant")
+        m.answers.record("sync", info, index)
+        seen = self.arena.variable(self.arena.fresh("polled", f"{name} before it is taken", 0, (1 << info.width) - 1))
+        event = self._event("lock", effect.semantics, effect.scope, buffer=name, index=index, value=seen)
+        assert self._polled is not None
+        self._polled.append(event)
+        return Int(effect.type.width, seen)
+
+    def releases(self, effect: Atomic) -> bool:
+        """An exchange with 0 while a lock is held."""
+        given: Any = effect.args[0]
+        zero = effect.op == "exch" and isinstance(given, Int) and given.poly.as_int() == 0
+        return zero and self.locks.held is not None
+
+    def release(self, effect: Atomic) -> Value:
+        """A lock is given back by an exchange, whose result nobody uses."""
+        space, name, offset = self.machine.answers.space(effect)
+        info, index = self._place(effect, space, name, offset)
+        self._unlock(effect, info, index, "exch")
+        return Undef(effect.type.width, "the old value of a lock")
+
+    def _unlock(self, effect: Atomic | Store, info: BufferInfo, index: Poly, how: str) -> None:
+        inside = self.locks.held.count if self.locks.held is not None else 0
+        self.locks.release(info.name, index)
+        self.machine.answers.record("sync", info, index)
+        self._event("unlock", effect.semantics, effect.scope, buffer=info.name, index=index, how=how, inside=inside)
 
     def _no_ticket(self, effect: Atomic, space: str, name: str) -> str:
         """Why an atomic does not count every CTA once; empty if it does."""
@@ -174,10 +221,22 @@ class Crossing:
             self._polled = None
         if len(polled) != 1:
             raise Unsupported("loop", "a waiting loop without a strong load")
+        if polled[0].kind == "lock":
+            self._locked(polled[0], self.arena.negate(go))
+            return out
         at = next(k for k, e in enumerate(m.trace.sync) if e is polled[0])
         m.trace.sync[at] = replace(polled[0], until=self.arena.negate(go))
         self._awaited(at)
         return out
+
+    def _locked(self, event: SyncEvent, until: Pred) -> None:
+        """The loop ends exactly when the lock was free."""
+        ((atom,),) = event.value.terms
+        free = self.arena.substitute_pred(until, {atom: const(0)})
+        zero = self.arena.eq(event.value)
+        if free.op != "true" or not self.machine.oracle.implied(until, zero, hard=True):
+            raise Unsupported("lock", "a loop that does not wait for the lock to be free")
+        self.locks.take(event.buffer, event.index)
 
     def _awaited(self, at: int) -> None:
         """Note which CTA surely ends the wait. What ends it is known of the last value read only if some value does."""
@@ -261,6 +320,9 @@ class Crossing:
     def _take(self, handover: Handover, lanes: Any, sigma: dict[int, Poly]) -> Value:
         self.machine.trace.handovers.append(handover)
         value = handover.store.value
+        if self.opaque and handover.given.kind == "ticket" and isinstance(value, Float):
+            leaf = Leaf(handover.store.buffer, OPAQUE)
+            return Float(value.kind, value.width, self.arena.load(leaf, handover.load.index))
         if value is None:
             raise Unsupported("global memory", f"a store to {handover.store.buffer} without a value")
         return self._moved(permute(self.machine.dom, value, np.asarray(lanes)), sigma)

@@ -163,8 +163,9 @@ class SymbolicMachine:
         """Execute the kernel to its end."""
         with self._stays:
             self.walk(0, EXIT)
+        self.crossing.locks.finish()
         for a in self.trace.accesses:
-            if a.kind in ("store", "atomic") and a.buffer in self.answers.cached:
+            if a.kind in ("store", "atomic", "sync") and a.buffer in self.answers.cached:
                 raise Unsupported("ld.global.nc", f"{a.buffer} may be written, and the non-coherent cache may be old "
                                   f"({self.answers.cached[a.buffer]})")
         return self.trace

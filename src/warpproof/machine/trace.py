@@ -30,6 +30,7 @@ class Access:
     value: Value | None = None
     open_loops: tuple[int, ...] = ()
     op: str = ""  # add min max and or
+    lock: str = ""  # the buffer of the lock under which an update is made by plain accesses
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,7 @@ class SyncEvent:
     """What orders accesses, in program order: behind the first `at` accesses of the trace, by the lanes of `path`.
 
     kind: fence, barrier (of the CTA), write (a strong store), ticket (an atomic counter, read as `value`), poll (a loop
-    that ends when the strong load in it has read `value`).
+    that ends when the strong load in it has read `value`), lock (a loop that waits for a compare-and-swap), unlock.
     """
 
     kind: str
@@ -82,6 +83,8 @@ class SyncEvent:
     buffer: str = ""
     index: Any = None  # Poly
     value: Any = None  # Poly; for a ticket and a poll the unknown that was read
+    how: str = ""  # of an unlock: exch or st
+    inside: int = 0  # accesses of the critical section under way so far
     awaited: Any = None  # Poly; the ticket or block index of the CTA that surely ends a poll
     until: Pred | None = None  # the condition on `value` that ends a poll
     drawn: Any = None  # Poly; this CTA's own ticket, when `awaited` is one

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import product
 from typing import Final
 
 import numpy as np
@@ -91,6 +92,8 @@ class _Protocols:
             yield self._strong(name, events)
             if any(e.kind == "ticket" for e in events):
                 yield self._counter(name, events)
+            if any(e.kind in ("lock", "unlock") for e in events):
+                yield self._lock(name, events)
 
     def _strong(self, name: str, events: Sequence[SyncEvent]) -> Claim:
         text = f"{name} is accessed by strong operations that all CTAs observe"
@@ -125,6 +128,37 @@ class _Protocols:
         place = self.machine.where(events[0].instruction)
         return Claim("races", text, Status.SHOWN, "executed once by each CTA", place)
 
+    def _lock(self, name: str, events: Sequence[SyncEvent]) -> Claim:
+        text = f"{name} is a lock: critical sections exclude each other, and see what was done in earlier ones"
+        pairs = list(zip(events[::2], events[1::2], strict=False))
+        place = self.machine.where(events[0].instruction)
+        if len(events) % 2 or any((a.kind, b.kind) != ("lock", "unlock") for a, b in pairs):
+            return self._open(text, events[0].instruction, "it is taken, given back or accessed in other ways too")
+        data = {a.buffer for a in self.trace.accesses if a.lock == name}
+        mixed = [a for a in self.trace.accesses if a.buffer in data and a.kind == "atomic" and a.lock != name]
+        if mixed:
+            return self._open(text, mixed[0].instruction, f"{mixed[0].buffer} is also updated without this lock")
+        if len({e.index.key for e in events}) > 1:
+            return self._open(text, events[0].instruction, "several locks in one buffer")
+        bodies = {self._section(a, b, t) for a, b in pairs for t in "01"}
+        for first, second in product((b for b in bodies if "LW0:" in b), (b for b in bodies if "LW1:" in b)):
+            why = _verdict(_Core(((0, first), (1, second)), "P0:r1 == 0 /\\ P1:r1 == 0").text())
+            if why:
+                return Claim("races", text, Status.OPEN, place=place, hint=why)
+        return Claim("races", text, Status.SHOWN, "memory-model", place)
+
+    def _section(self, lock: SyncEvent, unlock: SyncEvent, number: str) -> tuple[str, ...]:
+        """A critical section that adds to one element, between the fences that the kernel has around the accesses."""
+        start, end = (next(k for k, e in enumerate(self.trace.sync) if e is x) for x in (lock, unlock))
+        fences = [(e.inside, f"fence.{e.semantics}.{e.scope}") for e in self.trace.sync[start + 1 : end]
+                  if e.kind == "fence" and e.path is lock.path]
+        first = [text for inside, text in fences if inside == 0]
+        last = [text for inside, text in fences if inside == unlock.inside]
+        free = f"atom.{unlock.semantics}.{unlock.scope}.exch r3, f, 0" if unlock.how == "exch" else (
+            f"st.{unlock.semantics}.{unlock.scope} f, 0")
+        return (f"LW{number}:", f"atom.{lock.semantics}.{lock.scope}.cas r0, f, 0, 1", f"bne r0, 0, LW{number}",
+                *first, "ld.weak r1, d", "add r2, r1, 1", "st.weak d, r2", *last, free)
+
     def written_once(self) -> Iterator[Claim]:
         """Elements that are handed over are written once: what is read is the only value."""
         for name in dict.fromkeys(h.store.buffer for h in self.trace.handovers):
@@ -145,6 +179,9 @@ class _Protocols:
         for e in self.trace.sync:
             if e.kind == "poll":
                 yield self._wait(e)
+            if e.kind == "lock":
+                yield Claim("barriers", f"the wait for {e.buffer} ends: nobody waits who holds it", Status.SHOWN,
+                            "critical sections", self.machine.where(e.instruction))
 
     def _wait(self, e: SyncEvent) -> Claim:
         text = f"the wait for {e.buffer} ends"
