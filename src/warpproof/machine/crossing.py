@@ -274,10 +274,13 @@ class Crossing:
 
     def _within_cta(self, info: BufferInfo, index: Poly) -> Value | None:
         """The value that a thread of this CTA stored before a barrier that lies behind."""
-        m, solver = self.machine, Instances(self.machine)
-        if m.path.loops:
+        m = self.machine
+        barriers = [e for e in m.trace.sync if e.kind == "barrier"] if not m.path.loops else []
+        stores = any(a.kind == "store" and a.buffer == info.name for a in m.trace.accesses) if barriers else False
+        if not stores:
             return None
-        barriers = [e for e in m.trace.sync if e.kind == "barrier" and self._same_thread_path(e)]
+        solver = Instances(m)
+        barriers = [e for e in barriers if self._same_thread_path(e)]
         for store in [a for a in reversed(m.trace.accesses) if a.kind == "store" and a.buffer == info.name]:
             meeting = next((e for e in barriers if e.at > store.order), None)
             lanes = solver.lanes(store, index, {}) if meeting is not None and not store.loops else None

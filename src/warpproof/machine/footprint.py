@@ -1,6 +1,7 @@
 """Shared-memory accesses since the last barrier, by cell: who wrote, who read, and which pairs are unordered.
 
-A cell's code is −1 (nobody), a lane, lanes + w (warp w, ordered for all its lanes by a warp barrier) or −2 (several).
+A cell's code is −1 (nobody), a lane, lanes + w (warp w, ordered for all its lanes by a warp barrier), a higher number
+(a set of warps, ordered for all their lanes by a named barrier) or −2 (several).
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ class Footprint:
     """Accesses of one barrier interval, and asynchronous copies outstanding at any time. `cells` counts the units of
     shared memory."""
 
-    __slots__ = ("lanes", "pending", "read_at", "reader", "writer", "written_at")
+    __slots__ = ("groups", "lanes", "pending", "read_at", "reader", "writer", "written_at")
 
     def __init__(self, cells: int, lanes: int) -> None:
         self.lanes = lanes
@@ -28,13 +29,14 @@ class Footprint:
         self.written_at: Codes = np.full(cells, -1, np.int32)
         self.read_at: Codes = np.full(cells, -1, np.int32)
         self.pending = Pending(cells)
+        self.groups: list[BoolVector] = []  # lanes that met at a named barrier; shared by all copies
 
     def copy(self) -> Footprint:
         """An independent copy."""
         new = Footprint(0, self.lanes)
         new.writer, new.reader = self.writer.copy(), self.reader.copy()
         new.written_at, new.read_at = self.written_at.copy(), self.read_at.copy()
-        new.pending = self.pending.copy()
+        new.pending, new.groups = self.pending.copy(), self.groups
         return new
 
     def clear(self) -> None:
@@ -51,12 +53,47 @@ class Footprint:
                 own = own[mask[codes[own]]]
             codes[own] = self.lanes + codes[own] // 32
 
+    def group_barrier(self, mask: BoolVector) -> None:
+        """The warps of `mask` have met at a barrier of their own: what is ordered for one of them is so for all."""
+        for codes in (self.writer, self.reader):
+            for code in np.unique(codes[codes >= 0]).tolist():
+                whose = self._whose(code)
+                if (whose & mask).any():
+                    codes[codes == code] = self._code(mask if code < self.lanes else whose | mask)
+
+    def _whose(self, code: int) -> BoolVector:
+        """The lanes that come after accesses of this code."""
+        every = np.arange(self.lanes)
+        if code < self.lanes:
+            return np.asarray(every == code)
+        warps = -(-self.lanes // 32)
+        if code < self.lanes + warps:
+            return np.asarray(every // 32 == code - self.lanes)
+        return self.groups[code - self.lanes - warps]
+
+    def _code(self, mask: BoolVector) -> int:
+        found = next((k for k, g in enumerate(self.groups) if (g == mask).all()), None)
+        if found is None:
+            found = len(self.groups)
+            self.groups.append(mask.copy())
+        return self.lanes + -(-self.lanes // 32) + found
+
+    def _grouped(self, codes: Codes, lanes: IntVector) -> npt.NDArray[np.bool_]:
+        """Where the code is of a set of warps that has the lane."""
+        base = self.lanes + -(-self.lanes // 32)
+        inside = np.asarray(codes >= base)
+        if not self.groups or not inside.any():
+            return inside & False
+        table = np.stack(self.groups)
+        return inside & table[np.where(inside, codes - base, 0), lanes]
+
     def settle(self, cells: IntVector, lanes: Codes) -> None:
         """Copies into `cells` have completed: each is a write by its lane, here and now."""
         self._merge(self.writer, cells, lanes.astype(np.int64))
 
     def _foreign(self, codes: Codes, lanes: IntVector) -> npt.NDArray[np.bool_]:
-        return np.asarray((codes != _NOBODY) & (codes != lanes) & (codes != self.lanes + lanes // 32))
+        other = (codes != _NOBODY) & (codes != lanes) & (codes != self.lanes + lanes // 32)
+        return np.asarray(other & ~self._grouped(codes, lanes))
 
     def read(self, cells: IntVector, lanes: IntVector, instruction: int) -> tuple[int, int] | None:
         """Record reads; the first conflict as (position, instruction of the write), or None."""
@@ -74,6 +111,7 @@ class Footprint:
             ordered |= codes == lanes[0]
         if len(warps) == 1:
             ordered |= codes == self.lanes + warps[0]
+        ordered |= np.logical_and.reduce([self._grouped(codes, np.full(len(cells), t)) for t in 32 * warps])
         if len(lanes) == 1:
             self._merge(self.reader, cells, np.full(len(cells), lanes[0]))
         else:
@@ -109,7 +147,7 @@ class Footprint:
 
     def _merge(self, codes: Codes, cells: IntVector, lanes: IntVector) -> None:
         old = codes[cells]
-        keep = (old == _NOBODY) | (old == lanes) | (old == self.lanes + lanes // 32)
+        keep = (old == _NOBODY) | (old == lanes) | (old == self.lanes + lanes // 32) | self._grouped(old, lanes)
         codes[cells] = np.where(keep, lanes, _MANY)
         back = codes[cells]
         codes[cells[back != np.where(keep, lanes, _MANY)]] = _MANY

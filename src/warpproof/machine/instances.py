@@ -30,7 +30,7 @@ class Instances:
         tickets = [next(iter(t.terms))[0] for t in machine.setup.tickets.values()]
         blocks = [next(iter(b.terms))[0] for b in machine.setup.blocks]
         self.extents: dict[int, Poly] = dict.fromkeys(tickets, machine.setup.ctas)
-        self.extents |= dict(zip(blocks, machine.setup.grid, strict=True))
+        self.extents |= dict(zip(blocks, machine.setup.grid, strict=False))
         self.tickets = frozenset(tickets)
 
     def _atoms(self, polys: list[Poly], preds: list[Pred]) -> frozenset[int]:

@@ -47,11 +47,13 @@ class Obligation:
 
 @dataclass(frozen=True, slots=True)
 class BarrierEvent:
-    """A CTA barrier executed under `path`; with `warp` a collective operation of each warp."""
+    """A CTA barrier executed under `path`; with `warp` a collective operation of each warp, with `members` (a lane mask
+    as bytes) a named barrier of these lanes."""
 
     path: Pred
     instruction: int
     warp: bool = False
+    members: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
