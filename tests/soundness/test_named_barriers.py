@@ -94,3 +94,52 @@ def test_in_a_loop(barrier: str, good: bool) -> None:
     kernel = Small(body, params, ("n", "m"), ("n >= 1", "n <= 1000", "m >= 1", "m <= 1000"), ("n",), 128)
     found = verdicts(kernel, lambda x, n, m: turned(x.sum(axis=1), n))
     assert (found["races"] == found["barriers"] == "PROVED") == good
+
+
+# ---------------------------------------------------------------------- producers and consumers
+def stages(count: int, *, empty: bool = True, full: bool = True, numbers: tuple[int, ...] = (1, 2, 3, 4),
+           threads: int = 64) -> Small:
+    """Warp 0 fills one of two stages, warp 1 empties them, `count` times; barriers tell of full and empty stages."""
+    f0, f1, e0, e1 = numbers
+    produce, consume = "", ""
+    for k in range(count):
+        s, full_id, empty_id = k % 2, (f0, f1)[k % 2], (e0, e1)[k % 2]
+        index = f"mad.lo.s32 %r2, %c, {count}, {k}; shl.b32 %r2, %r2, 5; add.s32 %r2, %r2, %r3;"
+        cell = f"add.s32 %r4, %r3, {32 * s}; {word('%r20', '%r4')}"
+        if k >= 2 and empty:
+            produce += f"bar.sync {empty_id}, {threads};"
+        produce += f"{index} {element('%f1', 'x', '%r2')} {cell} st.shared.f32 [%r20], %f1;"
+        consume += f"bar.sync {full_id}, {threads};" if full else ""
+        produce += f"bar.arrive {full_id}, {threads};" if full else ""
+        mirror = f"xor.b32 %r5, %r3, 31; add.s32 %r5, %r5, {32 * s}; {word('%r21', '%r5')}"
+        consume += f"""{index} {cell} {mirror} ld.shared.f32 %f2, [%r20]; ld.shared.f32 %f3, [%r21];
+            add.f32 %f2, %f2, %f3; {put('%f2', 'y', '%r2')}"""
+        if k + 2 < count and empty:
+            consume += f"bar.arrive {empty_id}, {threads};"
+    body = f"""and.b32 %r3, %t, 31; setp.gt.u32 %p1, %t, 31; @%p1 bra SECOND; {produce} bra DONE;
+        SECOND: {consume}"""
+    shape = ["n", str(count), "32"]
+    return Small(body, (("x", "ptr_in", "f32", shape), ("y", "ptr_out", "f32", shape)), ("n",),
+                 ("n >= 1", "n <= 10000"), ("n",), 64)
+
+
+def mirrored_sums(x: Any, n: Any) -> dict[str, Any]:
+    return {"y": x + x[:, :, ::-1]}
+
+
+def settled(kernel: Small) -> bool:
+    found = verdicts(kernel, mirrored_sums)
+    return found.get("races") == found.get("barriers") == "PROVED"
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 5])
+def test_producer_and_consumer(count: int) -> None:
+    assert proved(stages(count), mirrored_sums)
+
+
+@pytest.mark.parametrize("kernel", [
+    stages(5, empty=False), stages(5, full=False), stages(5, numbers=(1, 1, 3, 4)), stages(5, numbers=(1, 2, 1, 2)),
+    stages(5, numbers=(1, 2, 3, 3)), stages(5, threads=96), stages(5, threads=32), stages(3, numbers=(1, 2, 2, 1)),
+])
+def test_wrong_producers_and_consumers(kernel: Small) -> None:
+    assert not settled(kernel)

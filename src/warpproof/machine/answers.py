@@ -455,13 +455,15 @@ class Answers:
         m = self.machine
         ident: Any = effect.id
         number = m.dom.integers.poly(ident).as_int()
+        count: Any = effect.count
+        threads = m.dom.integers.poly(count).as_int() if count is not None else None
+        if effect.kind != "red" and number is not None and m.roles.apply() and count is not None:
+            self._used_by(number, np.zeros(self.arena.lanes, bool))
+            return m.roles.meet(number, threads, effect.kind == "sync")
         if effect.kind != "sync" or number is None or not 0 <= number < 16:
             raise Unsupported(f"barrier.{effect.kind}", "only full CTA barriers are modelled yet")
-        if effect.count is not None:
-            count: Any = effect.count
-            threads = m.dom.integers.poly(count).as_int()
-            if threads != self.arena.lanes:
-                return self._named_barrier(number, threads)
+        if count is not None and threads != self.arena.lanes:
+            return self._named_barrier(number, threads)
         self._used_by(number, np.ones(self.arena.lanes, bool))
         m.trace.barriers.append(BarrierEvent(m.path.condition(), m.current))
         m.crossing.barrier()

@@ -21,6 +21,7 @@ from warpproof.machine.gauge import joined_pair
 from warpproof.machine.loops import LoopSolver
 from warpproof.machine.operands import Decoded, decode, step
 from warpproof.machine.path import Path
+from warpproof.machine.roles import Roles, whole_warps
 from warpproof.machine.setup import Setup
 from warpproof.machine.shared import SharedMemory
 from warpproof.machine.spacing import Spacing
@@ -68,6 +69,8 @@ class SymbolicMachine:
         self.answers = Answers(self)
         self.crossing = Crossing(self)
         self.loops = LoopSolver(self)
+        self.roles = Roles(self)
+        self.copies = 0  # enclosing forks of which both sides have their own footprint
         self.graph: Graph = control_flow(kernel)
         self.decoded: dict[int, tuple[Bound, Decoded | None]] = {}
         self._held: dict[tuple[int, int], bool] = {}
@@ -316,8 +319,13 @@ class SymbolicMachine:
         A condition equal in all lanes of the CTA takes one side for everybody, so the sides do not race with each
         other; otherwise lanes of both sides run in the same barrier interval.
         """
+        if self._splits_roles(guard):
+            first, second = self.roles.run([(guard, then), (negated, otherwise)])
+            self.registers = self.join(guard, first, second)
+            return
         before = dict(self.registers)
         start = self.shared.footprint.copy() if guard.uniform else None
+        self.copies += start is not None
         self.depth += 1
         with self.path.under(guard), self._unordered(guard):
             then()
@@ -327,9 +335,18 @@ class SymbolicMachine:
         with self.path.under(negated), self._unordered(guard):
             otherwise()
         self.depth -= 1
+        self.copies -= start is not None
         if start is not None:
             self.shared.footprint = self.shared.footprint.union(left)
         self.registers = self.join(guard, first, self.registers)
+
+    def _splits_roles(self, guard: Pred) -> bool:
+        """Some whole warps go one way and some the other, in a kernel in which warps arrive without waiting."""
+        mask = self.arena.mask_of(guard)
+        if mask is None or self.roles.apply() or not any(
+                x.name in ("bar", "barrier") and "arrive" in x.modifiers for x in self.kernel.code):
+            return False
+        return whole_warps(mask & self.path.mask) and whole_warps(~mask & self.path.mask)
 
     @contextmanager
     def _unordered(self, guard: Pred) -> Iterator[None]:
