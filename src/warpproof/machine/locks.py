@@ -103,7 +103,7 @@ class Locks:
         for key, (info, at, value, instruction) in held.stores.items():
             m.current = instruction
             added = Float(info.kind, info.width, self._added(info, held.found.get(key), value))
-            m.answers.record("atomic", info, at, added, "add")
+            m.answers.record("atomic", info, at, added, op="add")
             m.trace.accesses[-1] = replace(m.trace.accesses[-1], lock=lock)
         m.current = now
 
