@@ -239,3 +239,26 @@ def test_what_is_found_under_a_lock_is_not_known_outside() -> None:
     for leak in ("setp.eq.f32 %p4, %f2, %f3;", "setp.gt.f32 %p4, %f2, 0f00000000;"):
         assert not proved(locked(*body, leak, "@%p4 bra DONE; st.global.f32 [%a_y], %f1;"), moments)
         assert not proved(locked(*body, leak, "@%p4 bra DONE; trap;"), moments)
+
+
+def test_a_flag_of_another_thread_is_another_flag() -> None:
+    """Thread 0 raises flag 64p, thread 1 waits for flag 64p + 1, in the same form of index by thread."""
+    flags = "shl.b32 %r11, %r2, 6; add.s32 %r11, %r11, %t; mul.wide.u32 %d21, %r11, 4; add.s64 %d24, %a_ready, %d21;"
+    role = ROLE.replace("@%p2 bra TAKE;", flags + "@%p2 bra TAKE;")
+    wait = "TAKE: setp.ne.s32 %p6, %t, 1; @%p6 bra HEARD;"
+    raised = RAISE.replace("TAKE: @%p1 bra HEARD;", wait)
+    params = tuple((n, k, d, ("n", "64") if n == "ready" else s) for n, k, d, s in PAIRS)
+    marks = {"buf": {"scratch": True}, "ready": ZERO, "ticket": ZERO}
+
+    def kernel(told: str) -> Small:
+        body = "\n".join((DRAW, role, STORE, BAR, told, WAIT, BAR, READ))
+        return Small(body, params, ("n",), ("n >= 1", "n <= 100000"), ("2 * n",), extra=marks)
+
+    assert not proved(kernel(raised), reversed_squares)
+    assert proved(kernel(raised.replace("@%p1 bra DONE;", "setp.ne.s32 %p6, %t, 1; @%p6 bra DONE;")), reversed_squares)
+
+
+def test_waiting_in_a_loop_is_not_followed() -> None:
+    around = f"mov.u32 %r12, 0; AGAIN: {WAIT.replace('HEARD:', '')} add.s32 %r12, %r12, 1; setp.lt.s32 %p7, %r12, %i_n;"
+    parts = (DRAW, ROLE, STORE, BAR, RAISE, around, "@%p7 bra AGAIN; HEARD:", BAR, READ)
+    assert not proved(pairs(*parts), reversed_squares)

@@ -208,8 +208,13 @@ class Crossing:
         return False
 
     def wait(self, header: int, body: Callable[[int, int], Pred]) -> int:
-        """Run a waiting loop once, as the iteration that ends it; the block where control goes on."""
+        """Run a waiting loop once, as the iteration that ends it; the block where control goes on.
+
+        Inside another loop one unknown would stand for what is read in all its turns.
+        """
         m = self.machine
+        if m.path.loops:
+            raise Unsupported("loop", "a waiting loop inside a loop of unknown length")
         loop = m.graph.loops[header]
         test, out = loop.exits[0]
         inside = next(s for s in m.graph.successors[test] if s != out)
@@ -250,7 +255,7 @@ class Crossing:
             self.machine.learn(poll.until)
         for given in writes:
             sigma = solver.by_flag(given, poll, self.survey)
-            if sigma is not None and solver.happens(given.path, sigma):
+            if sigma is not None and solver.happens(solver.plain(given), sigma):
                 ((a, value),) = sigma.items()
                 own = self.arena.variable(self.arena.atoms[a]) if a in solver.tickets else None
                 events[at] = replace(poll, awaited=value, drawn=own)

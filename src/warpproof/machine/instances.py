@@ -6,14 +6,14 @@ if the equation then holds as it stands, and the store is executed there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from warpproof.algebra import support
 from warpproof.machine.trace import Access, SyncEvent, Trace
-from warpproof.terms import IntVector, Poly, Pred, const, divide_monomial
+from warpproof.terms import IntVector, Poly, Pred, TermMap, const, divide_monomial
 
 if TYPE_CHECKING:
     from warpproof.machine.symbolic import SymbolicMachine
@@ -54,18 +54,35 @@ class Instances:
 
     def by_flag(self, given: SyncEvent, taken: SyncEvent, survey: Trace) -> Instance | None:
         """The one instance whose strong store can have ended the wait `taken`."""
-        atoms = self._atoms([given.index], [given.path])
+        lane, heard = self._only_lane(given), self._only_lane(taken)
+        if lane is None or heard is None:
+            return None
+        raised, read = self._at(lane).poly(given.index), self._at(heard).poly(taken.index)
+        atoms = self._atoms([raised], self.plain(given))
         if len(atoms) != 1 or not self._others_single(atoms) or not self._ends(given, taken):
             return None
         if not self._only_source(given, taken, survey):
             return None
         (a,) = atoms
-        for value in self._solutions(given.index, taken.index, a):
-            put = self.arena.substitution({a: value})
-            same = put.poly(given.index) == taken.index
-            if same and self._inside(a, value) and self._unique(given, taken, a, value):
+        for value in self._solutions(raised, read, a):
+            same = self.arena.substitution({a: value}).poly(raised) == read
+            if same and self._inside(a, value) and self._unique(given, raised, read, a, value):
                 return {a: value}
         return None
+
+    def _only_lane(self, event: SyncEvent) -> int | None:
+        lanes = np.flatnonzero(self._mask(event.path))
+        return int(lanes[0]) if len(lanes) == 1 else None
+
+    def _at(self, lane: int) -> TermMap:
+        """What holds in one lane, said of all."""
+        return self.arena.permutation_map(np.full(self.arena.lanes, lane))
+
+    def plain(self, event: SyncEvent) -> list[Pred]:
+        """The path of an event of one lane, without lane masks, as it is in that lane."""
+        lane = self._only_lane(event)
+        parts = self._plain(event.path)
+        return parts if lane is None else [self._at(lane).pred(p) for p in parts]
 
     def _solutions(self, pattern: Poly, target: Poly, a: int) -> Iterator[Poly]:
         """Values of `a` (by itself, or in quotients by constants) that may make `pattern` equal to `target`."""
@@ -130,15 +147,15 @@ class Instances:
         plain = [a for a in survey.accesses if a.buffer == taken.buffer and a.kind in ("store", "atomic")]
         return not plain and all(e.kind == "write" and self._excluded(taken, e.value) for e in others)
 
-    def _unique(self, given: SyncEvent, taken: SyncEvent, a: int, value: Poly) -> bool:
+    def _unique(self, given: SyncEvent, raised: Poly, read: Poly, a: int, value: Poly) -> bool:
         """Every instance that raises this flag is the one at `value`."""
         arena = self.arena
         other = arena.variable(arena.fresh("size", "another CTA", 0, arena.bounds(self.extents[a])[1]))
         put = arena.substitution({a: other})
         path = arena.conj((
             self.machine.path.condition(), arena.le(other - self.extents[a] + 1),
-            arena.eq(put.poly(given.index) - taken.index),
-            *map(put.pred, self._plain(given.path)),
+            arena.eq(put.poly(raised) - read),
+            *map(put.pred, self.plain(given)),
         ))
         return self.machine.oracle.implied(path, arena.eq(other - value), hard=True)
 
@@ -168,12 +185,12 @@ class Instances:
     def executed(self, store: Access, lanes: IntVector, sigma: Instance) -> bool:
         """The store happens in that instance, by those lanes."""
         move = self.arena.permutation_map(lanes)
-        return self.happens(self.arena.conj(map(move.pred, self._plain(store.path))), sigma)
+        return self.happens([move.pred(p) for p in self._plain(store.path)], sigma)
 
-    def happens(self, path: Pred, sigma: Instance) -> bool:
-        """What is not a lane mask in the path holds in that instance."""
+    def happens(self, path: Sequence[Pred], sigma: Instance) -> bool:
+        """All conditions of a path hold in that instance."""
         put = self.arena.substitution(sigma)
-        return all(self.machine.holds(put.pred(p)) for p in self._plain(path))
+        return all(self.machine.holds(put.pred(p)) for p in path)
 
     def _plain(self, path: Pred) -> list[Pred]:
         return [p for p in self.arena.conjuncts(path) if self.arena.mask_of(p) is None]
