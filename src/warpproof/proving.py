@@ -19,6 +19,7 @@ from warpproof.equivalence import Outcome, Pipeline, redundant
 from warpproof.judge import Fallback, PropertyResult, Report, judge, restrict
 from warpproof.ptx import Kernel
 from warpproof.reference import Launch, SymbolicLaunch
+from warpproof.safety import weak_uses
 from warpproof.terms import Arena
 
 Stage = Callable[[str], None]
@@ -61,6 +62,12 @@ class Task:
         """The kernels of all launches, in order."""
         return self.kernel, *self.later
 
+    def place(self, index: int) -> str:
+        """An instruction for messages, by PTX line and, if known, source line."""
+        ins = self.kernel.code[index]
+        source = f" ({ins.source[0]}:{ins.source[1]})" if ins.source else ""
+        return f"PTX line {ins.span.line} `{ins.opcode}`{source}"
+
 
 def prove(task: Task, on_stage: Stage) -> Report:
     """The report on one kernel. Raises `Disagreement` when a proved kernel fails on a sample run."""
@@ -81,7 +88,7 @@ def prove(task: Task, on_stage: Stage) -> Report:
         deadline = time.monotonic() + max(5.0, share * task.seconds)
         refutation = Search(task.kernels, task.launch, task.reference, deadline, hints).run()
     advice = _advice(task, outcome, began) if outcome and proved else ()
-    properties = judge(claims, scope, refutation.properties if refutation else None)
+    properties = judge(claims, scope, *_refuted(task, refutation))
     fallback = None
     if refutation is None and not proved and task.launch.check_sizes:
         properties, fallback = _at_check_sizes(task, properties, began, on_stage, ledger)
@@ -137,6 +144,17 @@ def _symbolic(task: Task, deadline: float, on_stage: Stage, ledger: Ledger) -> _
         hints: list[Mapping[str, Any]] = [{**c, "sizes": completed(c["sizes"])} for c in cases]
         return outcome.claims, hints, outcome
     return [Claim("conditions", text, Status.OPEN, reason=reason, hint=why)], [], None
+
+
+def _refuted(task: Task, found: Refutation | None) -> tuple[Mapping[str, str], Mapping[str, Reason]]:
+    """What a run contradicts, with the weak loads that are to blame for its races."""
+    if found is None:
+        return {}, {}
+    uses = weak_uses(task.kernel, found.findings) if "races" in found.properties and not task.later else []
+    if not uses:
+        return found.properties, {}
+    text = "\n".join(f"{task.place(use.instruction)}: {use.why}; {use.repair}" for use in uses)
+    return {**found.properties, "races": f"{found.properties['races']}\n{text}"}, {"races": Reason.WEAK_SYNC}
 
 
 def _advice(task: Task, outcome: Outcome, began: float) -> tuple[Advice, ...]:

@@ -269,7 +269,7 @@ class Reference:
                 continue
             for co in self.coherences(events, ms, cause):
                 if self.allowed(events, po, rmw, rf, ms, cause, co):
-                    yield co, self.race(events, ms, cause)
+                    yield co, self.race(events, ms, cause | compose(rmw, cause))
 
     def preserved(self, events: list[Event], base: set[Pair]) -> set[Pair]:
         """Proxy-preserved base causality order, by its clauses."""

@@ -23,7 +23,7 @@ class Verdict(Enum):
 
 
 class Reason(Enum):
-    """Why a property is INCONCLUSIVE. A reason never turns into a pass."""
+    """Why a property is INCONCLUSIVE, or REFUTED. A reason never turns into a pass."""
 
     UNSUPPORTED = "unsupported"  # an instruction, operand or reference construct without a sound rule
     UNPROVED = "unproved"  # an obligation was neither discharged nor refuted
@@ -33,6 +33,7 @@ class Reason(Enum):
     REPLAY = "replay-mismatch"  # a symbolic failure that no concrete run confirms
     GATED = "gated"  # holds by itself, but a property it depends on is not proved
     NEEDS_PRECONDITION = "needs-precondition"
+    WEAK_SYNC = "weak-synchronisation"  # refuted: a weak load synchronises
     CRASH = "crash"
     SANDBOX = "sandbox"  # a layer of confinement is missing, or the worker was killed for a call it may not make
 

@@ -41,8 +41,8 @@ ROUNDING: Final = 4.0
 """A difference within this many times the spread of directed-rounding runs is explained by rounding."""
 PROPERTY: Final = {
     "out-of-bounds": "memory", "misaligned": "memory", "write-to-input": "memory", "uninitialised-read": "memory",
-    "race": "races", "barrier-divergence": "barriers", "barrier-mismatch": "barriers", "deadlock": "barriers",
-    "undefined-collective": "barriers",
+    "race": "races", "non-coherent-read": "races", "barrier-divergence": "barriers", "barrier-mismatch": "barriers",
+    "deadlock": "barriers", "undefined-collective": "barriers",
 }
 MENU: Final = (1, 2, 3, 5, 7, 16, 17, 20, 31, 33, 64, 100, 129, 150, 257, 300, 600, 1030)
 MAX_WORK: Final = 1 << 16

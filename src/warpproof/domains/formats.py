@@ -34,3 +34,10 @@ LN2_F32: Final = exact_value("f", 32, 0x3F317218)
 
 LOG2E_LOW_F32: Final = exact_value("f", 32, 0x32A57060)
 """The f32 constant expf adds to the one for log2 e: log2 e less that constant, rounded."""
+
+
+def power_of_two_times(x: Fraction | str, y: Fraction | str) -> bool:
+    """x = ±2^k·y for an integer k."""
+    ratio = abs(Fraction(x) / Fraction(y))
+    n, d = ratio.numerator, ratio.denominator
+    return n > 0 and n & (n - 1) == 0 and d & (d - 1) == 0

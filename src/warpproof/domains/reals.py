@@ -15,7 +15,7 @@ from warpproof.algebra import Scaling
 from warpproof.core import Unsupported
 from warpproof.domains import halves
 from warpproof.domains.base import Comparison, FloatMode, FloatOp, IntOp, ScalarType
-from warpproof.domains.formats import LN2_F32, LOG2E_F32, LOG2E_LOW_F32, exact_value
+from warpproof.domains.formats import LN2_F32, LOG2E_F32, LOG2E_LOW_F32, exact_value, power_of_two_times
 from warpproof.domains.integers import Integers
 from warpproof.domains.parts import merged_parts
 from warpproof.domains.values import Choice, Float, Int, Pack, Part, Undef, Value
@@ -273,7 +273,7 @@ class Reals:
     def _has_low_part(self, x: Real) -> bool:
         if x.op in ("add", "mul", "sel"):
             return any(self._has_low_part(y) for y in x.args)
-        return x.op == "log2e_low" or (x.op == "const" and _power_of_two_times(x.data, LOG2E_LOW_F32))
+        return x.op == "log2e_low" or (x.op == "const" and power_of_two_times(x.data, LOG2E_LOW_F32))
 
     def _idealised(self, x: Real, both: bool) -> Real:
         a = self.arena
@@ -285,7 +285,7 @@ class Reals:
                 return a.sel(x.pred, self._idealised(x.args[0], both), self._idealised(x.args[1], both))
             case "const":
                 for value, ideal in ((LOG2E_LOW_F32, low),) if both else ((LOG2E_F32, a.log2e),):
-                    if _power_of_two_times(x.data, value):
+                    if power_of_two_times(x.data, value):
                         self._assume_log2e()
                         return a.mul(a.rational(Fraction(x.data) / Fraction(value)), ideal)
                 return x
@@ -496,10 +496,3 @@ class Reals:
                 raise Unsupported(f"part of a float resized to {width} bits", "a float's bits are split")
             case _:
                 return halves.widened(width, value)
-
-
-def _power_of_two_times(x: Fraction | str, y: Fraction | str) -> bool:
-    """x = ±2^k·y for an integer k."""
-    ratio = abs(Fraction(x) / Fraction(y))
-    n, d = ratio.numerator, ratio.denominator
-    return n > 0 and n & (n - 1) == 0 and d & (d - 1) == 0

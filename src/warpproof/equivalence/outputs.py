@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+import numpy as np
+
 from warpproof.algebra import Cases, Normaliser
 from warpproof.core import Claim, Reason, Status, Unsupported
 from warpproof.domains import Choice, Int, Reals, ScalarType, Value
@@ -37,6 +39,8 @@ from warpproof.terms import Arena, Poly, Pred, Real, const
 _SPLITS: Final = 4
 _WRITTEN_OUT: Final = ["every lane by itself, reductions written out"]
 Expected = Callable[[tuple[Poly, ...]], Real]
+Dimensions = Callable[[Sequence[Access]], tuple[int, ...]]
+"""What tells the CTAs of some accesses apart: block indices or tickets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +111,8 @@ class OutputChecker(Locator):
     """Compares stores with the reference."""
 
     def __init__(self, arena: Arena, facts: Facts, dom: Reals, blocks: Sequence[int], where: Callable[[int], str],
-                 divisors: Mapping[int, Real] | None = None, *, numeric: bool = False) -> None:
+                 divisors: Mapping[int, Real] | None = None, dims: Dimensions | None = None, *,
+                 numeric: bool = False) -> None:
         """`numeric` says that every size is a number."""
         super().__init__(arena, facts)
         self.dom, self.blocks, self.where = dom, tuple(blocks), where
@@ -119,6 +124,7 @@ class OutputChecker(Locator):
         self.divisors, self.numeric = divisors or {}, numeric
         self.doing = ""  # what is being compared, for messages
         self.opened: Callable[[Real, Pred], Real] = lambda x, path: x  # puts in what earlier launches left
+        self.dims: Dimensions = dims or (lambda accesses: self.blocks)
 
     # ------------------------------------------------------------------ one output
     def check(self, output: Output, stores: Sequence[Access]) -> list[Claim]:
@@ -151,7 +157,8 @@ class OutputChecker(Locator):
             theirs = rewriter.settle(wanted, path)
         except Unsupported as stuck:
             return Claim("equivalence", text, Status.OPEN, place=where, reason=Reason.UNSUPPORTED, hint=str(stuck))
-        if self.same(mine, theirs, path) or self._distributed(mine, theirs, path):
+        if (self.same(mine, theirs, path) or self._distributed(mine, theirs, path)
+                or self._where_stored(got, wanted, path)):
             return Claim("equivalence", text, Status.SHOWN, "normal-form", where,
                          data={"steps": list(self.matcher.log[-4:])})
         if not self.numeric and self.single_lanes.equal(got, wanted, path):
@@ -214,6 +221,21 @@ class OutputChecker(Locator):
             return True
         return Cases(self.normal, self.facts.implied).equal(mine, near, path)
 
+    def _where_stored(self, got: Real, wanted: Real, path: Pred) -> bool:
+        """Another try where some lanes do not store: what they hold does not matter, so one that stores stands in."""
+        mask = self.facts.mask(path)
+        if mask is None or mask.all() or not mask.any() or got.poisoned:
+            return False
+        to = np.where(mask, np.arange(self.arena.lanes), int(np.argmax(mask)))
+        try:
+            here = self.arena.permutation_map(to).pred(path)
+            mine, theirs = self.arena.permute(got, to), self.arena.permute(wanted, to)
+            again = Rewriter(self.arena, self.matcher, self.facts, theirs)
+            self.rewriters.append((here, again))
+            return self.normal.equal(again.rewrite(mine, here), again.settle(theirs, here), here, self.facts.implied)
+        except Unsupported:
+            return False
+
     def _distributed(self, mine: Real, theirs: Real, path: Pred) -> bool:
         """Second try: sums of the reference distributed over their summands, then matched again."""
         try:
@@ -268,8 +290,9 @@ class OutputChecker(Locator):
         for count in counts:
             extents.append(product(output.shape[first : first + count]))
             first += count
+        dims = self.dims([p.access for p in located])
         pieces = [
-            Piece(self.arena.conjuncts(p.access.path), p.access.loops, self.blocks,
+            Piece(self.arena.conjuncts(p.access.path), p.access.loops, dims,
                   p.at.index if p.at.counts == counts else (p.access.index,))
             for p in located
         ]

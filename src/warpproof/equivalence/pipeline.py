@@ -72,12 +72,18 @@ class Stage(Proof):
         claims: list[Claim] = []
         for name in self.symbolic.buffers:
             writes = [a for a in trace.accesses if a.buffer == name and a.kind in ("store", "atomic")]
+            if any(a.kind == "sync" for a in trace.accesses if a.buffer == name):
+                self.leaves[name] = Unknown(name, "its threads synchronise through it")
+                if name in outputs:
+                    self.finals[name] = self.compared(
+                        checker, self.output(name, outputs[name].at, outputs[name].index_symbols), trace, writes)
+                continue
             if not writes:
                 continue
             if name in outputs:
                 array, before = outputs[name], (len(checker.rewriters), len(checker.compared))
                 self.finals[name] = self.compared(
-                    checker, self.output(name, array.at, array.index_symbols), writes)
+                    checker, self.output(name, array.at, array.index_symbols), trace, writes)
                 if _shown(self.finals[name]):
                     self.leaves[name] = AsReference(name)
                     continue
@@ -97,7 +103,8 @@ class Stage(Proof):
                 atoms = (self.arena.fresh("index", f"o{k}", 0, None) for k in range(len(buffer.shape)))
                 return tuple(self.arena.variable(a) for a in atoms)
 
-            claims = self.compared(checker, self.output(name, lambda index: left.at(self, index), symbols), writes)
+            claims = self.compared(
+                checker, self.output(name, lambda index: left.at(self, index), symbols), Trace(), writes)
         except Unsupported as stuck:
             _forget(checker, before)
             self.leaves[name] = Unknown(name, str(stuck))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any, Final, Protocol
 
-from warpproof.algebra import Sign, Signs
+from warpproof.algebra import Sign, Signs, support
 from warpproof.core import (
     Claim,
     InputError,
@@ -24,8 +24,9 @@ from warpproof.core import (
 from warpproof.domains import Float, Int, ScalarType, Value
 from warpproof.equivalence.contributions import Contributions
 from warpproof.equivalence.earlier import Earlier, Leftover
+from warpproof.equivalence.gathered import Gathered
 from warpproof.equivalence.outputs import Expected, Output, OutputChecker
-from warpproof.machine import Access, BufferInfo, Setup, SymbolicMachine, Trace
+from warpproof.machine import Access, BufferInfo, Setup, SymbolicMachine, Trace, crosses
 from warpproof.ptx import Kernel
 from warpproof.reference import Launch, SymbolicLaunch
 from warpproof.safety import (
@@ -35,6 +36,7 @@ from warpproof.safety import (
     condition_claims,
     definedness_claims,
     memory_claims,
+    protocol_claims,
     race_claims,
 )
 from warpproof.solve import Facts, tighten
@@ -100,11 +102,18 @@ class Proof:
         self.symbolic: SymbolicLaunch = launch.symbolic(self.arena)
         self.outcome = Outcome()
         self._checker: OutputChecker | None = None
+        self.survey: Trace | None = None  # of a kernel whose CTAs communicate
         tighten(self.arena, self.symbolic.facts)
         self.blocks = self._blocks()
         self.facts = Facts(self.arena, (*self.symbolic.facts, *self._block_facts()))
         self._raise_sizes()
         self.buffers = {n: self._buffer(n) for n in self.symbolic.buffers}
+        self.crossing = any(crosses(x) for x in kernel.code)
+        self.ctas = self.symbolic.grid[0] * self.symbolic.grid[1] * self.symbolic.grid[2]
+        self.tickets = self._tickets() if self.crossing else {}
+        if self.tickets:
+            drawn = [self.arena.le(t - self.ctas + 1) for t in self.tickets.values()]
+            self.facts = Facts(self.arena, (*self.symbolic.facts, *self._block_facts(), *drawn))
 
     def _raise_sizes(self) -> None:
         """Let the ranges say which sizes are at least 1."""
@@ -133,6 +142,14 @@ class Proof:
             next(iter(b.terms))[0] for b, extent in zip(self.blocks, self.symbolic.grid, strict=True)
             if extent.as_int() != 1
         )
+
+    def _dims(self, accesses: Sequence[Access]) -> tuple[int, ...]:
+        """What tells the CTAs of these accesses apart: the block indices, or a ticket, of which each CTA draws one."""
+        used = set(support(self.arena, [a.index for a in accesses], [a.path for a in accesses]))
+        tickets = tuple(t for t in (next(iter(p.terms))[0] for p in self.tickets.values()) if t in used)
+        if not tickets:
+            return self._block_dims()
+        return (*tickets, *(b for b in self._block_dims() if b in used))
 
     def _buffer(self, name: str) -> BufferInfo:
         b = self.symbolic.buffers[name]
@@ -178,6 +195,13 @@ class Proof:
             return found if isinstance(found, Real) else self.arena.of_int(found)
 
         return value
+
+    def _tickets(self) -> dict[str, Poly]:
+        """For each counter that starts at zero, the value that a CTA may draw from it."""
+        high = self.arena.bounds(self.ctas)[1]
+        last = None if high is None else high - 1
+        return {n: self.arena.symbol("block", f"ticket.{n}", 0, last) for n, b in self.buffers.items()
+                if b.zero and b.writable and b.kind in ("u", "s") and b.width == 32}
 
     def _arguments(self) -> dict[str, Value]:
         if len(self.kernel.params) != len(self.launch.arguments):
@@ -239,7 +263,7 @@ class Proof:
         stage = "executing the kernel"
         try:
             with time_limit(self.deadline):
-                trace = machine.run()
+                trace = self._run(machine)
                 out.figures.update(steps=trace.steps, terms=len(self.arena.reals), execute_s=time.monotonic() - began)
                 out.executed = frozenset(trace.executed)
                 for stage, question in self._questions(machine, trace, outputs):
@@ -273,20 +297,34 @@ class Proof:
     def ordering(self) -> list[Claim]:
         """The claims on races and barriers alone; what stops the run raises `Unsupported`."""
         machine = self._machine()
-        trace = machine.run()
+        trace = self._run(machine)
         checker = OutputChecker(self.arena, self.facts, machine.dom, self._block_dims(), machine.where)
         return self._races(checker, machine, trace) + barrier_claims(self.arena, self.facts, trace, machine.where)
 
     def _machine(self) -> SymbolicMachine:
         setup = Setup(self.symbolic.grid, self.symbolic.block, self._arguments(), self.buffers, self._shared_bytes(),
-                      self.facts.base)
+                      self.facts.base, blocks=self.blocks, ctas=self.ctas, tickets=self.tickets)
         machine = SymbolicMachine(self.kernel, self.arena, setup, self.outcome.ledger, self.facts, self.deadline)
         machine.without = self.without
         return machine
 
+    def _run(self, machine: SymbolicMachine) -> Trace:
+        """The trace; a kernel whose CTAs communicate is run once before, to see what they store."""
+        if self.crossing:
+            before = self._machine()
+            try:
+                self.survey = machine.crossing.survey = before.run()
+            except Unsupported:
+                machine.current = before.current
+                raise
+        return machine.run()
+
     def _races(self, checker: OutputChecker, machine: SymbolicMachine, trace: Trace) -> list[Claim]:
-        return race_claims(self.arena, self.facts, trace, self.buffers, self._block_dims(), self._splitter(checker),
-                           machine.where)
+        claims = race_claims(self.arena, self.facts, trace, self.buffers, self._block_dims(), self._splitter(checker),
+                             machine.where, self._dims)
+        if self.crossing or trace.handovers:
+            claims += protocol_claims(self.arena, self.facts, trace, machine, self._dims)
+        return claims
 
     def _questions(
         self, machine: SymbolicMachine, trace: Trace, outputs: Mapping[str, ReferenceArray],
@@ -294,7 +332,8 @@ class Proof:
         """The questions about a trace, named by what answering them does."""
         where = machine.where
         numeric = all(p.is_constant() for p in self.symbolic.sizes.values())
-        checker = OutputChecker(self.arena, self.facts, machine.dom, self._block_dims(), where, numeric=numeric)
+        checker = OutputChecker(self.arena, self.facts, machine.dom, self._block_dims(), where, dims=self._dims,
+                                numeric=numeric)
         self._checker = checker
         earlier = self._earlier()
         checker.opened = lambda x, path: earlier.opened(x, path, checker.matcher)
@@ -325,7 +364,7 @@ class Proof:
         claims: list[Claim] = []
         for name, array in outputs.items():
             output = self.output(name, array.at, array.index_symbols)
-            claims += self.compared(checker, output, [a for a in trace.accesses if a.buffer == name])
+            claims += self.compared(checker, output, trace, [a for a in trace.accesses if a.buffer == name])
         return claims
 
     def output(self, name: str, expected: Expected, symbols: Callable[[], tuple[Poly, ...]]) -> Output:
@@ -335,12 +374,22 @@ class Proof:
         return Output(name, tuple(buffer.shape), element_type(buffer.dtype), expected, symbols, self.initial(name),
                       strides)
 
-    def compared(self, checker: OutputChecker, output: Output, accesses: list[Access]) -> list[Claim]:
+    def compared(
+        self, checker: OutputChecker, output: Output, trace: Trace, accesses: list[Access],
+    ) -> list[Claim]:
         """Claims that the accesses give an output its expected values."""
         stores = [a for a in accesses if a.kind == "store"]
         updates = [a for a in accesses if a.kind == "atomic"]
+        strong = [a.order for a in trace.accesses if a.buffer == output.name and a.kind == "sync"]
+        if any(a.order < max(strong, default=0) for a in stores):
+            return [Claim("equivalence", f"{output.name} is stored last by plain stores", Status.OPEN,
+                          place=checker.where(stores[0].instruction), hint="a strong access may come after")]
+        if not accesses or all(a.kind == "sync" for a in accesses):
+            released = self._released(checker, output, trace)
+            if released is not None:
+                return [released]
         if not updates:
-            return checker.check(output, stores)
+            return self._stored(checker, output, trace, stores)
         if stores:
             return [Claim("equivalence", f"{output.name} is either stored or updated atomically", Status.OPEN,
                           place=checker.where(stores[0].instruction), reason=Reason.UNSUPPORTED,
@@ -351,6 +400,35 @@ class Proof:
                 "over the reals every order gives one sum (PTX ISA 9.7.13.5: each update is one step)",
                 checker.where(updates[0].instruction))
         return Contributions(checker).check(output, updates)
+
+    def _released(self, checker: OutputChecker, output: Output, trace: Trace) -> Claim | None:
+        """The claim on a buffer of locks: each is given back, and so all are 0 in the end as in the beginning."""
+        events = [e for e in trace.sync if e.buffer == output.name]
+        if not events or any(e.kind not in ("lock", "unlock") for e in events) or not self.buffers[output.name].zero:
+            return None
+        wanted = output.expected(output.symbols())
+        same = checker.normal.equal(self.arena.zero, wanted, self.arena.true, self.facts.implied)
+        text = f"{output.name} is free in the end"
+        return Claim("equivalence", text, Status.SHOWN if same else Status.OPEN, "locks" if same else "",
+                     checker.where(events[0].instruction), hint="" if same else "the reference leaves another value")
+
+    def _stored(
+        self, checker: OutputChecker, output: Output, trace: Trace, stores: list[Access],
+    ) -> list[Claim]:
+        """Claims on an output that is only stored; what the last CTA sums up is compared part by part if need be."""
+        claims = checker.check(output, stores)
+        if all(c.status is Status.SHOWN for c in claims) or not trace.handovers:
+            return claims
+        machine = self._machine()
+        machine.crossing.survey, machine.crossing.opaque = self.survey, True
+        try:
+            run = machine.run()
+        except Unsupported:
+            return claims
+        blocks = dict(zip((next(iter(b.terms))[0] for b in self.blocks), self.symbolic.grid, strict=True))
+        wide = {b: blocks[b] for b in self._block_dims()}
+        parts = Gathered(checker, run, wide).check(output, stores)
+        return claims if parts is None else [*parts, claims[-1]]
 
     def _conditions(self, checker: OutputChecker, trace: Trace) -> RealConditions:
         signs = {}

@@ -23,15 +23,17 @@ _RESTS_ON: Final[dict[str, tuple[str, ...]]] = {
 
 def judge(
     claims: Sequence[Claim], scope: str, refuted: Mapping[str, str] | None = None,
+    causes: Mapping[str, Reason] | None = None,
 ) -> dict[str, PropertyResult | None]:
-    """The verdict on every property. `refuted` maps properties that a replayed run contradicts to what it showed."""
+    """The verdict on every property. `refuted` maps properties that a replayed run contradicts to what it showed,
+    `causes` some of them to a reason."""
     refuted = refuted or {}
     conditions = [c for c in claims if c.property not in REQUIRED]  # what is not about one property concerns all
     out: dict[str, PropertyResult | None] = {}
     for name in _RESTS_ON:
         own = [c for c in claims if c.property == name]
         if name in refuted:
-            out[name] = PropertyResult(Verdict.REFUTED, None, refuted[name], "", _evidence(own))
+            out[name] = PropertyResult(Verdict.REFUTED, (causes or {}).get(name), refuted[name], "", _evidence(own))
         else:
             out[name] = _decide(name, own, conditions, out, scope)
     return {**{name: out[name] for name in REQUIRED}, "numerics": None}

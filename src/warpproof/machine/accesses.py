@@ -49,6 +49,8 @@ class Accesses:
             slots, mine = self._slots(piece, lanes)
             values = self._read(piece, slots, size, count, mine, pc, addresses)
             self._note_read(piece, slots, size * count, mine, pc, level, addresses)
+            if "nc" in effect.cache:
+                self._non_coherent(piece, slots, size * count, mine, pc, addresses)
             if level != WEAK and self._handoffs is not None:
                 self._handoffs.read(piece.region, slots, mine, effect.semantics, effect.scope)
             if piece.positions is None:
@@ -187,6 +189,18 @@ class Accesses:
         if shadow is not None:
             for conflict in shadow.load(self._clocks, slots, size, lanes, pc, level):
                 self._race(conflict, piece, lanes, pc, addresses, size, "race")
+
+    def _non_coherent(self, piece: Piece, slots: Offsets, size: int, lanes: Lanes, pc: int,
+                      addresses: Addresses) -> None:
+        """The data must be read-only for the duration of the kernel (PTX ISA 9.7.9.9, ld.global.nc)."""
+        shadow = self._shadows.get(id(piece.region))
+        if shadow is None or not piece.region.writable:
+            return
+        where = np.flatnonzero(shadow.written(slots, size))
+        if len(where):
+            chosen = where if piece.positions is None else piece.positions[where]
+            self._recorder.access("non-coherent-read", "non-coherent load of what the kernel has written", lanes[where],
+                                  pc, _space_name(piece), addresses[chosen], size)
 
     def _read_only(self, piece: Piece, lanes: Lanes, pc: int, addresses: Addresses, size: int) -> None:
         chosen = addresses if piece.positions is None else addresses[piece.positions]

@@ -48,7 +48,7 @@ from warpproof.machine.symbolic_shared import SharedAccess
 from warpproof.machine.trace import Access as Recorded
 from warpproof.machine.trace import BarrierEvent, Hazard
 from warpproof.machine.upcoming import Upcoming
-from warpproof.terms import Access, Poly, Pred, Real, const
+from warpproof.terms import Access, BoolVector, Poly, Pred, Real, const
 
 if TYPE_CHECKING:
     from warpproof.machine.symbolic import SymbolicMachine
@@ -62,6 +62,7 @@ class Answers:
     def __init__(self, machine: SymbolicMachine) -> None:
         self.machine, self.arena = machine, machine.arena
         self._bases: dict[int, tuple[str, str]] = {}
+        self.barriers: dict[int, bytes] = {}  # by barrier number: the lanes that meet there
         self.cached: dict[str, str] = {}  # writable buffers that are read through the non-coherent cache, and where
         self.sources: dict[int, frozenset[str]] = {}  # by kernel: the registers that it may read
         self.copies = AsyncCopies(machine)
@@ -145,15 +146,15 @@ class Answers:
             case Store():
                 return self._store(effect)
             case Atomic():
-                return symbolic_atomics.update(self.machine, effect)
+                return self._atomic(effect)
             case Barrier():
                 return self._barrier(effect)
             case Cvta():
                 return self._cvta(effect)
             case Special(name):
                 return self.machine.read(name)
-            case Fence(proxy=""):
-                return None
+            case Fence(semantics, scope, ""):
+                return self.machine.crossing.fence(semantics, scope)
             case AsyncCopy():
                 return self.copies.issue(effect)
             case AsyncGroup():
@@ -191,6 +192,14 @@ class Answers:
                 return symbolic_matrix.store_fragment(m, effect)
             case _:
                 raise Unsupported(type(effect).__name__, "no symbolic meaning yet")
+
+    def _atomic(self, effect: Atomic) -> Value | None:
+        """A contribution where nobody uses the old value, else a way for CTAs to talk to each other."""
+        if self.machine.crossing.releases(effect):
+            return self.machine.crossing.release(effect)
+        if symbolic_atomics.result_used(self.machine, effect):
+            return self.machine.crossing.update(effect)
+        return symbolic_atomics.update(self.machine, effect)
 
     def _cvta(self, effect: Cvta) -> Value:
         address: Value = effect.address  # type: ignore[assignment]
@@ -237,7 +246,8 @@ class Answers:
         space, name, offset = self.space(effect)
         ty, n = effect.type, effect.count
         size = ty.width // 8
-        self._synchronising(effect)
+        if effect.semantics != "weak":
+            return self.machine.crossing.load(effect, space, name, offset)
         match space:
             case "param":
                 values = [self._parameter(name, offset + i * size, ty) for i in range(n)]
@@ -256,10 +266,6 @@ class Answers:
             case _:
                 raise Unsupported(f"ld.{space}", "no symbolic meaning yet")
         return values[0] if n == 1 else tuple(values)
-
-    def _synchronising(self, effect: Load | Store) -> None:
-        if effect.semantics not in ("weak",):
-            raise Unsupported(f"{effect.semantics} access", "synchronisation through memory is not modelled yet")
 
     def _parameter(self, name: str, offset: Poly, ty: ScalarType) -> Value:
         k = offset.as_int()
@@ -320,8 +326,15 @@ class Answers:
             parts = []
             for j in range(per):
                 at = index + (i * per + j)
+                if info.writable and self.machine.crossing.locks.inside():
+                    parts.append(self.machine.crossing.locks.load(info, at))
+                    continue
                 stored = self.forwarding.find(info, at)
                 if stored is None:
+                    handed = self.machine.crossing.handed_over(info, at)
+                    if handed is not None:
+                        parts.append(handed)
+                        continue
                     self.record("load", info, at)
                 else:
                     self.record("reload", info, at, open_loops=stored.open_loops)
@@ -373,7 +386,9 @@ class Answers:
             return
         space, name, offset = self.space(effect)
         ty = effect.type
-        self._synchronising(effect)
+        if effect.semantics != "weak":
+            self.machine.crossing.store(effect, space, name, offset)
+            return
         values: list[Any] = list(effect.values)
         match space:
             case "global":
@@ -381,7 +396,11 @@ class Answers:
                 for i, value in enumerate(values):
                     parts = (value,) if per == 1 else self.machine.dom.unpack(ty.width, value, per)
                     for j, part in enumerate(parts):
-                        self.record("store", info, index + (i * per + j), part)
+                        at = index + (i * per + j)
+                        if self.machine.crossing.locks.inside():
+                            self.machine.crossing.locks.store(info, at, part)
+                        else:
+                            self.record("store", info, at, part)
             case "shared":
                 self.shared.align(offset, ty.width // 8 * len(values))
                 for i, value in enumerate(values):
@@ -437,16 +456,41 @@ class Answers:
         m = self.machine
         ident: Any = effect.id
         number = m.dom.integers.poly(ident).as_int()
+        count: Any = effect.count
+        threads = m.dom.integers.poly(count).as_int() if count is not None else None
+        if effect.kind != "red" and number is not None and m.roles.apply() and count is not None:
+            self._used_by(number, np.zeros(self.arena.lanes, bool))
+            return m.roles.meet(number, threads, effect.kind == "sync")
         if effect.kind != "sync" or number is None or not 0 <= number < 16:
             raise Unsupported(f"barrier.{effect.kind}", "only full CTA barriers are modelled yet")
-        if effect.count is not None:
-            count: Any = effect.count
-            if m.dom.integers.poly(count).as_int() != self.arena.lanes:
-                raise Unsupported("barrier", "a barrier of part of the CTA")
+        if count is not None and threads != self.arena.lanes:
+            return self._named_barrier(number, threads)
+        self._used_by(number, np.ones(self.arena.lanes, bool))
         m.trace.barriers.append(BarrierEvent(m.path.condition(), m.current))
+        m.crossing.barrier()
         if not m.conditional():  # else what came before may still be going on
             m.shared.footprint.clear()
         return None
+
+    def _named_barrier(self, number: int, threads: int | None) -> None:
+        """A barrier of some warps: those that execute it, all of them together, and no others at this number."""
+        m, n = self.machine, self.arena.lanes
+        mask = m.path.mask
+        warps = mask.reshape(-1, 32) if n % 32 == 0 else None
+        whole = warps is not None and bool((warps.any(axis=1) == warps.all(axis=1)).all())
+        if not whole or threads != int(mask.sum()):
+            raise Unsupported("barrier", "a barrier of part of the CTA, executed by other threads than it waits for")
+        if m.conditional() or m.crossing.locks.held is not None:
+            raise Unsupported("barrier", "a barrier of part of the CTA under a predicate or a lock")
+        self._used_by(number, mask)
+        m.trace.barriers.append(BarrierEvent(m.path.condition(), m.current, members=mask.tobytes()))
+        m.shared.footprint.group_barrier(mask)
+
+    def _used_by(self, number: int, mask: BoolVector) -> None:
+        """One barrier number is used by one set of threads, so that its phases do not mix."""
+        raw = mask.tobytes()
+        if self.barriers.setdefault(number, raw) != raw:
+            raise Unsupported("barrier", f"barrier {number} is used by different sets of threads")
 
 
 def _fits(declared: str, space: str, name: str) -> bool:

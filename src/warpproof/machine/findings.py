@@ -14,6 +14,7 @@ KINDS: Final = {
     "misaligned": "an address that is no multiple of the access size",
     "uninitialised-read": "a read of bytes that nobody wrote",
     "race": "conflicting accesses of two threads that nothing orders",
+    "non-coherent-read": "an ld.global.nc of data that the kernel has written",
     "race-same-value": "such a pair of writes, of the same value",
     "write-to-input": "a store into a read-only buffer",
     "barrier-divergence": "an aligned barrier that the live threads of a warp did not execute together",

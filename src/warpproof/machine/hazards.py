@@ -113,6 +113,13 @@ class Shadow:
                 found.append(Conflict(positions, kept[positions], writes=True, within=True))
         return found
 
+    def written(self, slots: Offsets, size: int) -> Mask:
+        """Where some thread has written to any of the `size` bytes at each slot."""
+        found: Mask = np.zeros(len(slots), np.bool_)
+        for granule in self._granules(slots, size):
+            found |= self._write[granule] != _NONE
+        return found
+
     @staticmethod
     def _tags(clocks: Clocks, lanes: Lanes, pc: int, strength: int) -> Tags:
         tags: Tags = clocks.tag[lanes] | np.uint64(min(pc, UNKNOWN_PC) << PC_SHIFT | strength << STRENGTH_SHIFT)

@@ -20,6 +20,7 @@ from warpproof.machine.footprint import Footprint
 from warpproof.machine.recurrences import Closer
 from warpproof.machine.shared import SYMBOLIC_ADDRESS
 from warpproof.machine.shifts import HOLE, Shifter
+from warpproof.machine.trace import Mark
 from warpproof.machine.upcoming import Upcoming
 from warpproof.terms import Atom, IntVector, Poly, Pred, Real
 
@@ -40,7 +41,7 @@ class Snapshot:
 
     registers: dict[str, Any]
     shared: tuple[IntVector, IntVector]
-    mark: tuple[int, int, int, int]
+    mark: Mark
 
 
 @dataclass(slots=True)
@@ -72,6 +73,8 @@ class LoopSolver:
         """Execute the loop at `header`; the block where control goes on."""
         m = self.machine
         loop = m.graph.loops[header]
+        if m.crossing.waits(loop):
+            return m.crossing.wait(header, lambda test, inside: self._iterate(header, [(test, inside)], header))
         tests, out = self._tests(header)
         m.depth += 1
         try:
@@ -169,10 +172,14 @@ class LoopSolver:
             while True:
                 before = self._snapshot()
                 foot = m.shared.footprint.copy()
+                meetings = m.roles.operations
                 go = body()
                 lanes = self.arena.mask_of(go)
                 if lanes is None and self.arena.implies(m.path.condition(), go):
                     lanes = np.ones(self.arena.lanes, dtype=bool)
+                if lanes is None and m.roles.operations != meetings:
+                    raise Unsupported("loop", f"warps meet by bar.arrive in the loop at {self._place(header)}, whose "
+                                              "length is not known")
                 if lanes is None:
                     if not first and m.path.mask is not entry_mask and not (m.path.mask == entry_mask).all():
                         raise Unsupported("loop", f"lanes leave the loop at {self._place(header)} at different times "

@@ -19,6 +19,7 @@ from warpproof.terms import Poly, Real, TermMap
 
 if TYPE_CHECKING:
     from warpproof.machine.symbolic import SymbolicMachine
+    from warpproof.machine.trace import Mark
 
 
 class Prefixes:
@@ -65,7 +66,7 @@ class Prefixes:
         return self.arena.permute(self.starts[x.data[0]], np.frombuffer(x.data[1], np.int64), lazy=True)
 
     # ------------------------------------------------------------------ the record
-    def fill(self, mark: tuple[int, int, int, int]) -> None:
+    def fill(self, mark: Mark) -> None:
         """Put the start values into everything recorded since `mark`; running maxima stay unknowns in obligations."""
         trace, put = self.machine.trace, self.map()
         for k in range(mark[0], len(trace.accesses)):
@@ -83,7 +84,7 @@ class Prefixes:
         out.starts = {s: x for s, x in self.starts.items() if s not in atoms}
         return out
 
-    def _fill_conditions(self, mark: tuple[int, int, int, int]) -> None:
+    def _fill_conditions(self, mark: Mark) -> None:
         trace, put = self.machine.trace, self.map()
         for k in range(mark[1], len(trace.obligations)):
             o = trace.obligations[k]

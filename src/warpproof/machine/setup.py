@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from warpproof.domains import Value
-from warpproof.terms import Poly, Pred, Real
+from warpproof.terms import ZERO, Poly, Pred, Real
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,3 +40,6 @@ class Setup:
     shared_bytes: int
     facts: tuple[Pred, ...]
     step_limit: int = 2_000_000
+    blocks: tuple[Poly, ...] = ()
+    ctas: Poly = ZERO
+    tickets: Mapping[str, Poly] = field(default_factory=dict)

@@ -15,11 +15,13 @@ from warpproof.core import Ledger, Unsupported
 from warpproof.domains import Effect, Float, Int, Reals, ScalarType, Undef
 from warpproof.machine.answers import Answers
 from warpproof.machine.calls import Calls
+from warpproof.machine.crossing import Crossing
 from warpproof.machine.flow import Graph, control_flow
 from warpproof.machine.gauge import joined_pair
 from warpproof.machine.loops import LoopSolver
 from warpproof.machine.operands import Decoded, decode, step
 from warpproof.machine.path import Path
+from warpproof.machine.roles import Roles, whole_warps
 from warpproof.machine.setup import Setup
 from warpproof.machine.shared import SharedMemory
 from warpproof.machine.spacing import Spacing
@@ -35,8 +37,8 @@ EXIT: Final = -1
 class Oracle(Protocol):
     """The launch facts and what follows from them."""
 
-    def implied(self, path: Pred, claim: Pred) -> bool:
-        """True when the claim follows from the path and the facts."""
+    def implied(self, path: Pred, claim: Pred, *, hard: bool = False) -> bool:
+        """True when the claim follows from the path and the facts; `hard` takes more time."""
         ...
 
     def learn(self, fact: Pred) -> None:
@@ -65,7 +67,10 @@ class SymbolicMachine:
         self._entry = kernel
         self.calls = Calls(self)
         self.answers = Answers(self)
+        self.crossing = Crossing(self)
         self.loops = LoopSolver(self)
+        self.roles = Roles(self)
+        self.copies = 0  # enclosing forks of which both sides have their own footprint
         self.graph: Graph = control_flow(kernel)
         self.decoded: dict[int, tuple[Bound, Decoded | None]] = {}
         self._held: dict[tuple[int, int], bool] = {}
@@ -161,8 +166,9 @@ class SymbolicMachine:
         """Execute the kernel to its end."""
         with self._stays:
             self.walk(0, EXIT)
+        self.crossing.locks.finish()
         for a in self.trace.accesses:
-            if a.kind in ("store", "atomic") and a.buffer in self.answers.cached:
+            if a.kind in ("store", "atomic", "sync") and a.buffer in self.answers.cached:
                 raise Unsupported("ld.global.nc", f"{a.buffer} may be written, and the non-coherent cache may be old "
                                   f"({self.answers.cached[a.buffer]})")
         return self.trace
@@ -313,8 +319,13 @@ class SymbolicMachine:
         A condition equal in all lanes of the CTA takes one side for everybody, so the sides do not race with each
         other; otherwise lanes of both sides run in the same barrier interval.
         """
+        if self._splits_roles(guard):
+            first, second = self.roles.run([(guard, then), (negated, otherwise)])
+            self.registers = self.join(guard, first, second)
+            return
         before = dict(self.registers)
         start = self.shared.footprint.copy() if guard.uniform else None
+        self.copies += start is not None
         self.depth += 1
         with self.path.under(guard), self._unordered(guard):
             then()
@@ -324,9 +335,18 @@ class SymbolicMachine:
         with self.path.under(negated), self._unordered(guard):
             otherwise()
         self.depth -= 1
+        self.copies -= start is not None
         if start is not None:
             self.shared.footprint = self.shared.footprint.union(left)
         self.registers = self.join(guard, first, self.registers)
+
+    def _splits_roles(self, guard: Pred) -> bool:
+        """Some whole warps go one way and some the other, in a kernel in which warps arrive without waiting."""
+        mask = self.arena.mask_of(guard)
+        if mask is None or self.roles.apply() or not any(
+                x.name in ("bar", "barrier") and "arrive" in x.modifiers for x in self.kernel.code):
+            return False
+        return whole_warps(mask & self.path.mask) and whole_warps(~mask & self.path.mask)
 
     @contextmanager
     def _unordered(self, guard: Pred) -> Iterator[None]:

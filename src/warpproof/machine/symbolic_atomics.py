@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 from warpproof.core import Unsupported
 from warpproof.domains import Atomic, Float, Int, ScalarType, Undef, Value
 from warpproof.machine.setup import BufferInfo
-from warpproof.ptx import Instruction, syntax
-from warpproof.semantics import bind
+from warpproof.machine.uses import reads
+from warpproof.ptx import syntax
 from warpproof.terms import Poly
 
 if TYPE_CHECKING:
@@ -76,11 +76,15 @@ def _check(m: SymbolicMachine, effect: Atomic) -> None:
         raise Unsupported(_name(effect), f"{effect.op} is no commutative fold: its result depends on the order")
     if effect.scope not in _SCOPES and effect.space.split("::")[0] != "shared":
         raise Unsupported(_name(effect), f"updates of scope .{effect.scope} are not atomic for other CTAs")
-    ins = m.instruction
-    used = effect.returns and ins is not None and ins.operands and _register(ins.operands[0]) in _read(m)
-    if used:
+    if result_used(m, effect):
         raise Unsupported(_name(effect), "the old value it returns is used, which depends on the order of the threads "
                           f"({m.where()})")
+
+
+def result_used(m: SymbolicMachine, effect: Atomic) -> bool:
+    """Some instruction may read what the update returns."""
+    ins = m.instruction
+    return bool(effect.returns and ins is not None and ins.operands and _register(ins.operands[0]) in _read(m))
 
 
 def _name(effect: Atomic) -> str:
@@ -96,33 +100,5 @@ def _read(m: SymbolicMachine) -> frozenset[str]:
     known = m.answers.sources
     key = id(m.kernel)
     if key not in known:
-        known[key] = frozenset().union(*map(_sources, m.kernel.code))
+        known[key] = frozenset().union(*map(reads, m.kernel.code))
     return known[key]
-
-
-def _sources(ins: Instruction) -> set[str]:
-    try:
-        roles = [slot.role for slot in bind(ins).slots]
-    except Unsupported:
-        roles = []
-    out = {ins.guard.register} if ins.guard is not None else set()
-    for k, operand in enumerate(ins.operands):
-        if k >= len(roles) or roles[k] != "dst":
-            out |= _registers(operand)
-    return out
-
-
-def _registers(operand: syntax.Operand) -> set[str]:
-    match operand:
-        case syntax.Register(name):
-            return {name}
-        case syntax.Address(base, _, coords):
-            return set().union(*map(_registers, (base, *coords)))
-        case syntax.Vector(elements) | syntax.Group(elements):
-            return set().union(*map(_registers, elements))
-        case syntax.Negated(inner) | syntax.Minus(inner):
-            return _registers(inner)
-        case syntax.Pair(first, second):
-            return _registers(first) | _registers(second)
-        case _:
-            return set()

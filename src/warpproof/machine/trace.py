@@ -8,6 +8,8 @@ from typing import Any
 from warpproof.domains import Value
 from warpproof.terms import Arena, Pred, Real, TermMap
 
+Mark = tuple[int, int, int, int, int, int]
+
 
 @dataclass(frozen=True, slots=True)
 class Access:
@@ -15,9 +17,10 @@ class Access:
 
     `index` counts elements of the buffer; `value` is what a store writes, or what an atomic update contributes by `op`.
     A reload is right where no store came between in earlier iterations of its `open_loops`.
+    A `handover` is a load answered by another thread's store, `sync` any strong access to global memory.
     """
 
-    kind: str  # "load" | "store" | "atomic" | "reload" (a load answered by an earlier store of the same thread)
+    kind: str  # load | store | atomic | reload (answered by an earlier store of the same thread) | handover | sync
     buffer: str
     index: Any  # Poly
     path: Pred
@@ -27,6 +30,7 @@ class Access:
     value: Value | None = None
     open_loops: tuple[int, ...] = ()
     op: str = ""  # add min max and or
+    lock: str = ""  # the buffer of the lock under which an update is made by plain accesses
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +47,13 @@ class Obligation:
 
 @dataclass(frozen=True, slots=True)
 class BarrierEvent:
-    """A CTA barrier executed under `path`; with `warp` a collective operation of each warp."""
+    """A CTA barrier executed under `path`; with `warp` a collective operation of each warp, with `members` (a lane mask
+    as bytes) a named barrier of these lanes."""
 
     path: Pred
     instruction: int
     warp: bool = False
+    members: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +65,43 @@ class Hazard:
     instruction: int
     other: int | None = None
     path: Pred | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SyncEvent:
+    """What orders accesses, in program order: behind the first `at` accesses of the trace, by the lanes of `path`.
+
+    kind: fence, barrier (of the CTA), write (a strong store), ticket (an atomic counter, read as `value`), poll (a loop
+    that ends when the strong load in it has read `value`), lock (a loop that waits for a compare-and-swap), unlock.
+    """
+
+    kind: str
+    instruction: int
+    path: Pred
+    loops: tuple[int, ...]
+    at: int
+    semantics: str = ""
+    scope: str = ""
+    buffer: str = ""
+    index: Any = None  # Poly
+    value: Any = None  # Poly; for a ticket and a poll the unknown that was read
+    how: str = ""  # of an unlock: exch or st
+    inside: int = 0  # accesses of the critical section under way so far
+    awaited: Any = None  # Poly; the ticket or block index of the CTA that surely ends a poll
+    until: Pred | None = None  # the condition on `value` that ends a poll
+    drawn: Any = None  # Poly; this CTA's own ticket, when `awaited` is one
+
+
+@dataclass(frozen=True, slots=True)
+class Handover:
+    """A load answered by what another thread stored: `load` and `store` are accesses, `given` the event after the store
+    that tells of it, `taken` the event before the load that hears it. `store` and `given` are of the run before, or all
+    of one CTA: then both events are one barrier."""
+
+    load: Access
+    store: Access
+    given: SyncEvent
+    taken: SyncEvent
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,19 +123,23 @@ class Trace:
     obligations: list[Obligation] = field(default_factory=list)
     barriers: list[BarrierEvent] = field(default_factory=list)
     hazards: list[Hazard] = field(default_factory=list)
+    sync: list[SyncEvent] = field(default_factory=list)
+    handovers: list[Handover] = field(default_factory=list)
     executed: set[int] = field(default_factory=set)
     maxima: dict[int, RunningMaximum] = field(default_factory=dict)
     steps: int = 0
 
-    def mark(self) -> tuple[int, int, int, int]:
+    def mark(self) -> Mark:
         """A point to rewind to."""
-        return len(self.accesses), len(self.obligations), len(self.barriers), len(self.hazards)
+        return (len(self.accesses), len(self.obligations), len(self.barriers), len(self.hazards), len(self.sync),
+                len(self.handovers))
 
-    def rewind(self, mark: tuple[int, int, int, int]) -> None:
+    def rewind(self, mark: Mark) -> None:
         """Forget everything recorded since `mark`."""
         del self.accesses[mark[0] :], self.obligations[mark[1] :], self.barriers[mark[2] :], self.hazards[mark[3] :]
+        del self.sync[mark[4] :], self.handovers[mark[5] :]
 
-    def replace_guard(self, arena: Arena, mark: tuple[int, int, int, int], old: Pred, new: Pred) -> None:
+    def replace_guard(self, arena: Arena, mark: Mark, old: Pred, new: Pred) -> None:
         """Put `new` for the path condition `old` in everything recorded since `mark`."""
         swap = TermMap(arena, lambda i: None, lambda x: None, lambda p: new if p is old else None)
         for i in range(mark[0], len(self.accesses)):
@@ -105,3 +152,8 @@ class Trace:
             path = self.hazards[i].path
             if path is not None:
                 self.hazards[i] = replace(self.hazards[i], path=swap.pred(path))
+        for i in range(mark[4], len(self.sync)):
+            self.sync[i] = replace(self.sync[i], path=swap.pred(self.sync[i].path))
+        for i in range(mark[5], len(self.handovers)):
+            h = self.handovers[i]
+            self.handovers[i] = replace(h, load=replace(h.load, path=swap.pred(h.load.path)))

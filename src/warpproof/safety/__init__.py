@@ -5,9 +5,11 @@ from warpproof.safety.conditions import RealConditions, condition_claims
 from warpproof.safety.definedness import definedness_claims
 from warpproof.safety.infinities import Infinities
 from warpproof.safety.memory import memory_claims
+from warpproof.safety.protocols import protocol_claims
 from warpproof.safety.races import race_claims
+from warpproof.safety.weak_loads import WeakUse, weak_polls, weak_uses
 
 __all__ = [
-    "Infinities", "RealConditions", "barrier_claims", "condition_claims", "definedness_claims", "memory_claims",
-    "race_claims",
+    "Infinities", "RealConditions", "WeakUse", "barrier_claims", "condition_claims", "definedness_claims",
+    "memory_claims", "protocol_claims", "race_claims", "weak_polls", "weak_uses",
 ]

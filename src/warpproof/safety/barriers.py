@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from warpproof.core import Claim, Status, Unsupported
-from warpproof.machine import Trace
+from warpproof.machine import BarrierEvent, Trace
 from warpproof.solve import Facts
 from warpproof.terms import Arena, Pred
 
@@ -20,7 +20,9 @@ def barrier_claims(arena: Arena, facts: Facts, trace: Trace, where: Where) -> li
     claims: list[Claim] = []
     for b in {(b.path.id, b.instruction): b for b in trace.barriers}.values():
         text = f"every thread of the {'warp' if b.warp else 'CTA'} reaches the barrier"
-        if b.warp and _alike_in_warps(arena, b.path):
+        if b.members is not None:
+            claims.append(_named(arena, facts, b, where))
+        elif b.warp and _alike_in_warps(arena, b.path):
             claims.append(Claim("barriers", text, Status.SHOWN, "path alike in warps", where(b.instruction)))
         elif _uniform(arena, facts, b.path):
             claims.append(Claim("barriers", text, Status.SHOWN, "uniform path", where(b.instruction)))
@@ -40,6 +42,18 @@ def barrier_claims(arena: Arena, facts: Facts, trace: Trace, where: Where) -> li
                                 "positivity" if shown else "", where(o.instruction),
                                 hint="" if shown else "the loop counter may step over its bound"))
     return claims or [Claim("barriers", "no barriers, every loop ends", Status.SHOWN, "uniform path")]
+
+
+def _named(arena: Arena, facts: Facts, b: BarrierEvent, where: Where) -> Claim:
+    """A named barrier is reached by all its threads together: its path is their lane mask, else alike in all lanes."""
+    text = "all threads that a named barrier waits for reach it"
+    mask = facts.mask(b.path)
+    members = np.frombuffer(b.members or b"", bool)
+    plain = arena.conj(p for p in arena.conjuncts(b.path) if arena.mask_of(p) is None)
+    if mask is not None and (mask == members).all() and _uniform(arena, facts, plain):
+        return Claim("barriers", text, Status.SHOWN, "uniform path", where(b.instruction))
+    return Claim("barriers", text, Status.OPEN, place=where(b.instruction),
+                 hint="the barrier is inside a branch or loop that not all of them take together")
 
 
 def _uniform(arena: Arena, facts: Facts, path: Pred) -> bool:

@@ -21,6 +21,7 @@ Rewrite = Callable[[Real, Pred], Iterable[Real]]
 _INTEGER = frozenset({
     "no-wrap", "signed division of a non-negative dividend", "division by a positive divisor", "trap not reached",
     "cp.async source size at most the copy size", "an element read in a loop was stored in an earlier one",
+    "the CTA whose value is read exists",
 })
 _COMPARED = {
     "nonzero": (("ne", "x", "0"), ("ne", "0", "x"), ("lt", "0", "x"), ("lt", "x", "0")),

@@ -30,7 +30,7 @@ def memory_claims(
         _in_bounds(arena, facts, a, buffers[a.buffer], layouts.get(a.buffer, flat), where) for a in _distinct(trace)
     ]
     for a in trace.accesses:
-        if a.kind in ("store", "atomic") and not buffers[a.buffer].writable:
+        if a.kind in ("store", "atomic", "sync") and not buffers[a.buffer].writable:
             feasible = not facts.infeasible(a.path)
             claims.append(
                 Claim("memory", f"nothing is written to the input {a.buffer}",

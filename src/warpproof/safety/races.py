@@ -27,9 +27,12 @@ Split = Callable[[Access], tuple[tuple[Poly, ...], tuple[Poly, ...]]]
 
 def race_claims(
     arena: Arena, facts: Facts, trace: Trace, buffers: Mapping[str, BufferInfo], blocks: Sequence[int],
-    split: Split, where: Where,
+    split: Split, where: Where, dims: Callable[[Sequence[Access]], tuple[int, ...]] | None = None,
 ) -> list[Claim]:
-    """Claims for shared memory (from the run's footprints) and for every buffer that is written."""
+    """Claims for shared memory (from the run's footprints) and for every buffer that is written.
+
+    `dims` are what tells the CTAs of some accesses apart, when it is not the block indices.
+    """
     claims: list[Claim] = []
     races = [h for h in trace.hazards if h.kind in ("race", "shared-bounds")]  # an access outside is in no footprint
     for h in races:
@@ -43,7 +46,8 @@ def race_claims(
         claims.append(Claim("races", "shared-memory accesses are ordered by barriers", Status.SHOWN, "footprints"))
     for name, info in buffers.items():
         if any(a.kind == "store" and a.buffer == name for a in trace.accesses):
-            claims += _buffer(arena, facts, trace, info, blocks, split, where)
+            own = [a for a in trace.accesses if a.buffer == name and a.kind in ("load", "reload", "store")]
+            claims += _buffer(arena, facts, trace, info, dims(own) if dims else blocks, split, where)
         if any(a.kind == "atomic" and a.buffer == name for a in trace.accesses):
             claims.append(_atomically(arena, facts, trace, name, blocks, split, where))
     return claims

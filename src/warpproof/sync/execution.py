@@ -322,13 +322,18 @@ class Search:
 
 
 def races(execution: Execution) -> list[tuple[int, int]]:
-    """The pairs in a data race (PTX 8.7.1): they conflict, are not morally strong, and not ordered by causality."""
+    """The pairs in a data race (PTX 8.7.1): they conflict, are not morally strong, and not ordered by causality.
+
+    An atomic is one operation here: what comes behind its write comes behind its read too.
+    """
     frame = execution.frame
+    later = [row | (execution.cause[frame.partner[a]] if a in frame.partner else 0)
+             for a, row in enumerate(execution.cause)]
     found = []
     for a in range(frame.first, len(frame.events)):
         for b in bits(frame.same_location[a] >> a + 1 << a + 1):
             conflict = Kind.WRITE in (frame.events[a].kind, frame.events[b].kind)
-            ordered = frame.moral[a] >> b | execution.cause[a] >> b | execution.cause[b] >> a
+            ordered = frame.moral[a] >> b | later[a] >> b | later[b] >> a
             if conflict and not ordered & 1:
                 found.append((a, b))
     return found

@@ -1,0 +1,339 @@
+"""Communication between CTAs is ordered in every execution, its counters count, and no wait lasts for ever.
+
+For each load that was answered with another CTA's store the core of the protocol is cut out of the kernel: the store,
+the fences, barriers and strong accesses between it and the load in the threads concerned. The memory model then decides
+whether some execution reads an old value or has a race.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import product
+from typing import Final
+
+import numpy as np
+
+from warpproof.core import Claim, InputError, Status, Unsupported
+from warpproof.machine import Access, Handover, SymbolicMachine, SyncEvent, Trace
+from warpproof.solve import Facts, Piece, Problem, disjoint, injective
+from warpproof.sync import evaluate, find_repair, read_litmus
+from warpproof.terms import Arena, Pred
+
+_LIMIT_S: Final = 10.0
+_FAR: Final = ("gpu", "sys")
+Dimensions = Callable[[Sequence[Access]], tuple[int, ...]]
+
+
+def protocol_claims(
+    arena: Arena, facts: Facts, trace: Trace, machine: SymbolicMachine, dims: Dimensions,
+) -> list[Claim]:
+    """Claims on every hand-over, every location that CTAs talk through, and every wait."""
+    judge = _Protocols(arena, facts, trace, machine, dims)
+    claims = [*judge.same_program(), *judge.locations(), *judge.written_once(), *judge.waits()]
+    claims += [judge.handover(h) for h in trace.handovers]
+    return claims
+
+
+@dataclass(frozen=True, slots=True)
+class _Core:
+    """A litmus test: per thread its CTA and instructions, and the outcome that must not happen."""
+
+    threads: tuple[tuple[int, tuple[str, ...]], ...]
+    outcome: str
+
+    def text(self) -> str:
+        """In the notation of litmus files."""
+        rows = max(len(body) for _, body in self.threads)
+        heads = [f"P{k}@cta {cta},gpu 0" for k, (cta, _) in enumerate(self.threads)]
+        lines = [" | ".join(heads) + " ;"]
+        for r in range(rows):
+            lines.append(" | ".join(body[r] if r < len(body) else "" for _, body in self.threads) + " ;")
+        return "\n".join(["PTX core", "{ d=0; f=0; s=0; }", *lines, f"~exists ({self.outcome})"])
+
+
+class _Protocols:
+    """The questions about one trace; `survey` is the run before, whose stores answered the loads."""
+
+    def __init__(self, arena: Arena, facts: Facts, trace: Trace, machine: SymbolicMachine, dims: Dimensions) -> None:
+        self.arena, self.facts, self.trace, self.machine, self.dims = arena, facts, trace, machine, dims
+        self.survey: Trace = machine.crossing.survey or trace
+
+    def _lanes(self, path: Pred) -> list[int]:
+        mask = self.facts.mask(path)
+        return list(range(self.arena.lanes)) if mask is None else [int(t) for t in np.flatnonzero(mask)]
+
+    def _plain(self, path: Pred) -> Pred:
+        return self.arena.conj(p for p in self.arena.conjuncts(path) if self.arena.mask_of(p) is None)
+
+    # ------------------------------------------------------------------ both runs are one program
+    def same_program(self) -> list[Claim]:
+        """The stores and events that answers rest on are those of the run that is judged."""
+        if not self.trace.handovers:
+            return []
+        stores = {(a.buffer, a.index.key, a.path.id, a.instruction, a.value) for a in self.trace.accesses}
+        events = set(map(_identity, self.trace.sync))
+        same = all(
+            (h.store.buffer, h.store.index.key, h.store.path.id, h.store.instruction, h.store.value) in stores
+            and _identity(h.given) in events
+            for h in self.trace.handovers
+        )
+        text = "what CTAs hand over does not depend on what they were handed"
+        if same:
+            return [Claim("races", text, Status.SHOWN, "two runs")]
+        return [Claim("races", text, Status.OPEN, hint="the second run stores other values")]
+
+    # ------------------------------------------------------------------ locations
+    def locations(self) -> Iterator[Claim]:
+        """Buffers that CTAs talk through see strong operations of sufficient scope only, and counters count."""
+        for name in dict.fromkeys(e.buffer for e in self.trace.sync if e.buffer):
+            events = [e for e in self.trace.sync if e.buffer == name]
+            yield self._strong(name, events)
+            if any(e.kind == "ticket" for e in events):
+                yield self._counter(name, events)
+            if any(e.kind in ("lock", "unlock") for e in events):
+                yield self._lock(name, events)
+
+    def _strong(self, name: str, events: Sequence[SyncEvent]) -> Claim:
+        text = f"{name} is accessed by strong operations that all CTAs observe"
+        near = [e for e in events if e.scope not in _FAR and e.semantics not in ("volatile", "mmio")]
+        weak = [a for a in self.trace.accesses if a.buffer == name and a.kind != "sync" and not self._reset(a, events)]
+        if near:
+            return self._open(text, near[0].instruction, f"scope .{near[0].scope} does not reach other CTAs")
+        if weak:
+            hint = f"a weak {weak[0].kind} of {name}, which CTAs synchronise through"
+            return self._open(text, weak[0].instruction, hint)
+        return Claim("races", text, Status.SHOWN, "scopes", self.machine.where(events[0].instruction))
+
+    def _reset(self, a: Access, events: Sequence[SyncEvent]) -> bool:
+        """A plain store to the counter by the thread that drew the last ticket, after it has."""
+        ticket = events[0]
+        if a.kind != "store" or ticket.kind != "ticket" or a.order < ticket.at or a.index != ticket.index:
+            return False
+        last = self.arena.eq(ticket.value - self.machine.setup.ctas + 1)
+        if self._lanes(a.path) != self._lanes(ticket.path) or not self.facts.implied(a.path, last):
+            return False
+        take, branch = _drawn(ticket)
+        others = (0, (_operation(ticket, "r9"),))
+        core = _Core((others, (1, (*take, *branch, "st.weak f, 0", "LC0:"))), "P1:r0 == 7")
+        return _verdict(core.text()) == ""
+
+    def _counter(self, name: str, events: Sequence[SyncEvent]) -> Claim:
+        text = f"every CTA draws one ticket from {name}"
+        if len(events) != 1:
+            return self._open(text, events[1].instruction, "the counter is accessed in other ways too")
+        if not self.facts.implied(self.arena.true, self.arena.le(self.machine.setup.ctas - (1 << 31)), hard=True):
+            return self._open(text, events[0].instruction, "more CTAs than the counter can count")
+        place = self.machine.where(events[0].instruction)
+        return Claim("races", text, Status.SHOWN, "executed once by each CTA", place)
+
+    def _lock(self, name: str, events: Sequence[SyncEvent]) -> Claim:
+        text = f"{name} is a lock: critical sections exclude each other, and see what was done in earlier ones"
+        pairs = list(zip(events[::2], events[1::2], strict=False))
+        place = self.machine.where(events[0].instruction)
+        if len(events) % 2 or any((a.kind, b.kind) != ("lock", "unlock") for a, b in pairs):
+            return self._open(text, events[0].instruction, "it is taken, given back or accessed in other ways too")
+        data = {a.buffer for a in self.trace.accesses if a.lock == name}
+        mixed = [a for a in self.trace.accesses if a.buffer in data and a.kind == "atomic" and a.lock != name]
+        if mixed:
+            return self._open(text, mixed[0].instruction, f"{mixed[0].buffer} is also updated without this lock")
+        if len({e.index.key for e in events}) > 1:
+            return self._open(text, events[0].instruction, "several locks in one buffer")
+        bodies = {self._section(a, b, t) for a, b in pairs for t in "01"}
+        for first, second in product((b for b in bodies if "LW0:" in b), (b for b in bodies if "LW1:" in b)):
+            why = _verdict(_Core(((0, first), (1, second)), "P0:r1 == 0 /\\ P1:r1 == 0").text())
+            if why:
+                return Claim("races", text, Status.OPEN, place=place, hint=why)
+        return Claim("races", text, Status.SHOWN, "memory-model", place)
+
+    def _section(self, lock: SyncEvent, unlock: SyncEvent, number: str) -> tuple[str, ...]:
+        """A critical section that adds to one element, between the fences that the kernel has around the accesses."""
+        start, end = (next(k for k, e in enumerate(self.trace.sync) if e is x) for x in (lock, unlock))
+        fences = [(e.inside, f"fence.{e.semantics}.{e.scope}") for e in self.trace.sync[start + 1 : end]
+                  if e.kind == "fence" and e.path is lock.path]
+        first = [text for inside, text in fences if inside == 0]
+        last = [text for inside, text in fences if inside == unlock.inside]
+        free = f"atom.{unlock.semantics}.{unlock.scope}.exch r3, f, 0" if unlock.how == "exch" else (
+            f"st.{unlock.semantics}.{unlock.scope} f, 0")
+        return (f"LW{number}:", f"atom.{lock.semantics}.{lock.scope}.cas r0, f, 0, 1", f"bne r0, 0, LW{number}",
+                *first, "ld.weak r1, d", "add r2, r1, 1", "st.weak d, r2", *last, free)
+
+    def written_once(self) -> Iterator[Claim]:
+        """Elements that are handed over are written once: what is read is the only value."""
+        for name in dict.fromkeys(h.store.buffer for h in self.trace.handovers):
+            stores = [a for a in self.trace.accesses if a.kind == "store" and a.buffer == name]
+            dims = self.dims(stores)
+            pieces = [Piece(self.arena.conjuncts(a.path), a.loops, dims, (a.index,)) for a in stores]
+            text = f"each element of {name} is written once"
+            problem = Problem(self.arena, self.facts.launch)
+            apart = len(pieces) == 1 or disjoint(problem, pieces).holds
+            if apart and injective(problem, pieces, ("lane", "blocks", "loops")).holds:
+                yield Claim("races", text, Status.SHOWN, "integer-sets", self.machine.where(stores[0].instruction))
+            else:
+                yield self._open(text, stores[0].instruction, "an element may be written again after the hand-over")
+
+    # ------------------------------------------------------------------ waits
+    def waits(self) -> Iterator[Claim]:
+        """Every wait ends: it is for a CTA that has started before and itself waits for earlier ones only."""
+        for e in self.trace.sync:
+            if e.kind == "poll":
+                yield self._wait(e)
+            if e.kind == "lock":
+                yield Claim("barriers", f"the wait for {e.buffer} ends: nobody waits who holds it", Status.SHOWN,
+                            "critical sections", self.machine.where(e.instruction))
+
+    def _wait(self, e: SyncEvent) -> Claim:
+        text = f"the wait for {e.buffer} ends"
+        where = self.machine.where(e.instruction)
+        if e.awaited is None:
+            return Claim("barriers", text, Status.OPEN, place=where, hint="no store was found that surely ends it")
+        if e.drawn is None:
+            return Claim("barriers", text, Status.OPEN, place=where, hint="the CTA it waits for may never be started "
+                         "beside this one: draw CTA numbers from an atomic counter")
+        writes = [w for w in self.trace.sync if w.kind == "write" and w.buffer == e.buffer]
+        if len(writes) != 1:
+            return Claim("barriers", text, Status.OPEN, place=where, hint=f"{e.buffer} is written in several places")
+        if not self.facts.implied(e.path, self.arena.le(e.awaited - e.drawn + 1), hard=True):
+            return Claim("barriers", text, Status.OPEN, place=where, hint="it may be for a CTA with a later ticket")
+        return Claim("barriers", text, Status.SHOWN, "earlier ticket", where)
+
+    # ------------------------------------------------------------------ hand-overs
+    def handover(self, h: Handover) -> Claim:
+        """The claim that every execution orders the store before the load."""
+        by = h.given.buffer or "a barrier"
+        text = f"every execution orders the store to {h.store.buffer} before the load, by {by}"
+        place = f"{self.machine.where(h.load.instruction)}; stored at {self.machine.where(h.store.instruction)}"
+        if h.given is h.taken:
+            tests = [self._meeting(h).text()]
+        else:
+            tests = [core.text() for core in self._cores(h)]
+        for test in tests:
+            why = _verdict(test)
+            if why:
+                return Claim("races", text, Status.OPEN, place=place, hint=why, data={"litmus": test})
+        return Claim("races", text, Status.SHOWN, "memory-model", place, data={"litmus": tests})
+
+    def _meeting(self, h: Handover) -> _Core:
+        """Two threads of one CTA with a barrier between store and load."""
+        whole = not h.given.loops and len(self._lanes(h.given.path)) == self.arena.lanes
+        barrier = ("bar.sync 0",) if whole else ()
+        threads = ((0, ("st.weak d, 1", *barrier)), (0, (*barrier, "ld.weak r1, d")))
+        return _Core(threads, "P1:r1 == 0")
+
+    def _cores(self, h: Handover) -> Iterator[_Core]:
+        for giver in self._givers(h):
+            for taker, last in self._takers(h, len(giver)):
+                yield _Core((*giver, *taker), last)
+
+    def _givers(self, h: Handover) -> Iterator[tuple[tuple[int, tuple[str, ...]], ...]]:
+        """The storing CTA: by the thread that also tells of it, or by another thread."""
+        (leader,) = self._lanes(h.given.path)[:1]
+        stores = self._lanes(h.store.path)
+        told = _operation(h.given, "r9")
+        if leader in stores:
+            yield ((0, ("st.weak d, 1", *self._given(h, leader), told)),)
+        for other in [t for t in stores if t != leader][:1]:
+            yield ((0, ("st.weak d, 1", *self._given(h, other))), (0, (*self._given(h, leader), told)))
+
+    def _takers(self, h: Handover, start: int) -> Iterator[tuple[tuple[tuple[int, tuple[str, ...]], ...], str]]:
+        (leader,) = self._lanes(h.taken.path)[:1]
+        reads = self._lanes(h.load.path)
+        take, branch = _drawn(h.taken) if h.taken.kind == "ticket" else _waited(h.taken)
+        heard = (*take, *branch)
+        end = ("LC0:",) if h.taken.kind == "ticket" else ()
+        if leader in reads:
+            yield ((1, (*heard, *self._taken(h, leader), "ld.weak r1, d", *end)),), _stale(h, start, start)
+        for other in [t for t in reads if t != leader][:1]:
+            if h.taken.kind == "poll":
+                yield ((1, (*heard, *self._taken(h, leader))),
+                       (1, (*self._taken(h, other), "ld.weak r1, d"))), f"P{start + 1}:r1 == 0"
+                continue
+            check = ("ld.weak r2, s", "bne r2, 1, LC0")
+            yield ((1, (*take, "st.weak s, r0", *self._taken(h, leader))),
+                   (1, (*self._taken(h, other), *check, "ld.weak r1, d", "LC0:"))), (
+                f"P{start + 1}:r2 == 1 /\\ P{start + 1}:r1 == 0")
+
+    def _given(self, h: Handover, lane: int) -> tuple[str, ...]:
+        end = next(k for k, e in enumerate(self.survey.sync) if e is h.given)
+        events = [e for e in self.survey.sync[:end] if e.at > h.store.order]
+        return self._steps(events, lane, self.arena.conj((self._plain(h.store.path), self._plain(h.given.path))))
+
+    def _taken(self, h: Handover, lane: int) -> tuple[str, ...]:
+        heard = (h.taken.kind, h.taken.instruction)
+        start = next(k for k, e in enumerate(self.trace.sync) if (e.kind, e.instruction) == heard)
+        events = [e for e in self.trace.sync[start + 1 :] if e.at <= h.load.order]
+        return self._steps(events, lane, self._plain(h.load.path))
+
+    def _steps(self, events: Sequence[SyncEvent], lane: int, context: Pred) -> tuple[str, ...]:
+        """The fences and barriers that this lane surely executes."""
+        found = []
+        for e in events:
+            if e.kind in ("fence", "barrier") and not e.loops and lane in self._lanes(e.path) and (
+                    self.arena.implies(context, self._plain(e.path))):
+                found.append("bar.sync 0" if e.kind == "barrier" else f"fence.{e.semantics}.{e.scope}")
+        return tuple(found)
+
+    def _open(self, text: str, instruction: int, hint: str) -> Claim:
+        return Claim("races", text, Status.OPEN, place=self.machine.where(instruction), hint=hint)
+
+
+def _identity(e: SyncEvent) -> tuple[object, ...]:
+    return e.kind, e.buffer, None if e.index is None else e.index.key, e.path.id, e.instruction
+
+
+def _stale(h: Handover, first: int, last: int) -> str:
+    old = f"P{last}:r1 == 0"
+    return f"P{first}:r0 == 1 /\\ {old}" if h.taken.kind == "ticket" else old
+
+
+def _operation(e: SyncEvent, register: str) -> str:
+    how = e.semantics if e.semantics in ("volatile", "mmio") else f"{e.semantics}.{e.scope}"
+    match e.kind:
+        case "ticket":
+            return f"atom.{how}.add {register}, f, 1"
+        case "poll":
+            return f"ld.{how} {register}, f"
+        case _:
+            return f"st.{how} f, 1"
+
+
+def _drawn(e: SyncEvent) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Drawing the last of two tickets: the atomic, and the branch that only it passes."""
+    return (_operation(e, "r0"),), ("bne r0, 1, LC0",)
+
+
+def _waited(e: SyncEvent) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Waiting for a flag."""
+    return ("LW0:", _operation(e, "r0")), ("beq r0, 0, LW0",)
+
+
+@lru_cache(maxsize=256)
+def _verdict(text: str) -> str:
+    """Empty when no execution has the outcome or a race; else what is wrong and what would repair it."""
+    try:
+        test = read_litmus(text, "protocol core")
+        result = evaluate(test, limit_s=_LIMIT_S)
+        if result.answer.allowed or result.race is not None:
+            return f"{_failure(result.answer.allowed)}{_repair(test)}"
+    except (InputError, Unsupported) as stuck:
+        return str(stuck)
+    if not result.answer.conclusive or result.race_bounded:
+        return "the memory model was explored up to a bound only"
+    return ""
+
+
+def _failure(stale: bool) -> str:
+    return "an execution exists in which the old value is read" if stale else "the store and the load race"
+
+
+def _repair(test: object) -> str:
+    try:
+        found = find_repair(test, limit_s=_LIMIT_S)  # type: ignore[arg-type]
+    except (InputError, Unsupported):
+        return ""
+    if found is None:
+        return ""
+    edits = [f"put `{e.after}` before `{e.before}`" if e.inserts else f"`{e.before}` -> `{e.after}`"
+             for e in found.edits]
+    return f"; weakest repair of the core: {', '.join(edits)}"
