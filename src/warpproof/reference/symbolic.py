@@ -220,7 +220,7 @@ class _Builder:
             if symbol.key != self.arena.symbol("size", name.text, None, None).key:
                 continue  # defined by another precondition
             (atom,) = symbol.atoms()
-            if self._mentions(value, atom):
+            if self._mentions(value, atom) or self._divides_by_unknown(value):
                 continue
             for n, v in self.values.items():
                 if isinstance(v, Poly):
@@ -231,6 +231,10 @@ class _Builder:
             self.facts += [self.arena.le(value - hi)] if hi is not None else []
             return True
         return False
+
+    def _divides_by_unknown(self, p: Poly) -> bool:
+        """The size is then better a symbol of its own: products with it stay products of unknowns."""
+        return any((q := self.arena.atoms[a]).kind == "div" and q.args[1].as_int() is None for a in p.atoms())
 
     def _mentions(self, p: Poly, atom: int) -> bool:
         return any(a == atom or any(self._mentions(q, atom) for q in self.arena.atoms[a].args) for a in p.atoms())
