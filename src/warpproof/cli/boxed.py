@@ -6,6 +6,7 @@ that the work needs, confines itself, says so, and only then gets what it works 
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -32,6 +33,7 @@ def main() -> NoReturn:
     if "result" not in begun:
         channel.say(begun)
         _leave(0)
+    gc.freeze()  # what was loaded stays; a fork then shares it, since no collection writes to it
     confinement = Confinement(order["mode"])
     try:
         _wait_for(confinement.isolate())

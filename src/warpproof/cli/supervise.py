@@ -17,7 +17,7 @@ from warpproof.cli.boxes import Box, Guard, Stopped
 from warpproof.cli.confined import Sandbox, Solver, confirm, finish, unconfined
 from warpproof.cli.worker import refusal
 from warpproof.core import Reason, WarpproofError
-from warpproof.sandbox import Unconfined
+from warpproof.sandbox import Unconfined, load_reader
 
 _QUESTION: Final = {"text": str, "milliseconds": int, "rlimit": int}
 
@@ -37,6 +37,7 @@ def supervise(job: Mapping[str, Any], timeout_s: float, memory_bytes: int, on_st
     sandbox = sandbox or Sandbox("auto")
     guard = Guard(sandbox.mode, memory_bytes, time.monotonic() + timeout_s)
     with Box("judge", job, guard) as box:
+        load_reader()
         run = _Run(box, guard, sandbox, on_stage)
         try:
             made = run.converse()

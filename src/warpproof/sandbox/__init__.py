@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from warpproof.sandbox.inspection import Inspection, Passage, inspect, replay
     from warpproof.sandbox.instructions import Instruction, Program, decode, encode
     from warpproof.sandbox.interpreter import Call, run
-    from warpproof.sandbox.live import Kernel, Loaded, Seen, held_filters
+    from warpproof.sandbox.live import Kernel, Loaded, Seen, held_filters, load_reader
     from warpproof.sandbox.obligations import STATEMENTS, Obligation, prove, same_filter
     from warpproof.sandbox.policy import Need, Policy, Rule, Test, parse_test
     from warpproof.sandbox.policy_files import SHIPPED, read_policy, shipped_policy
@@ -35,7 +35,7 @@ _HOMES: Final = {
     "inspection": "Inspection Passage inspect replay",
     "instructions": "Instruction Program decode encode",
     "interpreter": "Call run",
-    "live": "Kernel Loaded Seen held_filters",
+    "live": "Kernel Loaded Seen held_filters load_reader",
     "obligations": "STATEMENTS Obligation prove same_filter",
     "policy": "Need Policy Rule Test parse_test",
     "policy_files": "SHIPPED read_policy shipped_policy",
@@ -50,10 +50,10 @@ __all__ = [
     "Decision", "Disagreement", "Edge", "Inspection", "Instruction", "Kernel", "Loaded", "Need", "Obligation",
     "Passage", "Policy", "Program", "Rule", "Seen", "Symbolic", "Syscall", "Test", "Transitions", "Unconfined",
     "assemble", "blocked_script", "certificate", "check", "check_certificate", "close", "combine", "compile_policy",
-    "decode", "describe", "disassemble", "encode", "fault", "firecracker_policy", "held_filters",
-    "inspect", "load_filter", "load_policy", "load_profile", "name_of", "number_of", "oci_policy",
-    "parse_action", "parse_test", "prove", "read_groups", "read_policy", "read_transitions", "replay", "run",
-    "same_filter", "shipped_policy", "systemd_policy", "table", "transitions",
+    "decode", "describe", "disassemble", "encode", "fault", "firecracker_policy", "held_filters", "inspect",
+    "load_filter", "load_policy", "load_profile", "load_reader", "name_of", "number_of", "oci_policy", "parse_action",
+    "parse_test", "prove", "read_groups", "read_policy", "read_transitions", "replay", "run", "same_filter",
+    "shipped_policy", "systemd_policy", "table", "transitions",
 ]
 
 

@@ -152,6 +152,11 @@ class Kernel:
         return answer
 
 
+def load_reader() -> None:
+    """Import what `held_filters` needs, at a time when nobody waits for it."""
+    import warpproof.sandbox.prober  # noqa: F401
+
+
 def held_filters(pid: int) -> dict[int, Loaded] | str:
     """The filters of each thread of a process, asked for by this one; if the kernel does not show them, why not."""
     from warpproof.sandbox import prober
