@@ -48,7 +48,7 @@ from warpproof.machine.symbolic_shared import SharedAccess
 from warpproof.machine.trace import Access as Recorded
 from warpproof.machine.trace import BarrierEvent, Hazard
 from warpproof.machine.upcoming import Upcoming
-from warpproof.terms import Access, BoolVector, Poly, Pred, Real, const
+from warpproof.terms import Access, Poly, Pred, Real, const
 
 if TYPE_CHECKING:
     from warpproof.machine.symbolic import SymbolicMachine
@@ -62,7 +62,6 @@ class Answers:
     def __init__(self, machine: SymbolicMachine) -> None:
         self.machine, self.arena = machine, machine.arena
         self._bases: dict[int, tuple[str, str]] = {}
-        self.barriers: dict[int, bytes] = {}  # by barrier number: the lanes that meet there
         self.cached: dict[str, str] = {}  # writable buffers that are read through the non-coherent cache, and where
         self.sources: dict[int, frozenset[str]] = {}  # by kernel: the registers that it may read
         self.copies = AsyncCopies(machine)
@@ -458,39 +457,18 @@ class Answers:
         number = m.dom.integers.poly(ident).as_int()
         count: Any = effect.count
         threads = m.dom.integers.poly(count).as_int() if count is not None else None
-        if effect.kind != "red" and number is not None and m.roles.apply() and count is not None:
-            self._used_by(number, np.zeros(self.arena.lanes, bool))
+        if effect.kind != "red" and number is not None and m.roles.running is not None and count is not None:
             return m.roles.meet(number, threads, effect.kind == "sync")
         if effect.kind != "sync" or number is None or not 0 <= number < 16:
             raise Unsupported(f"barrier.{effect.kind}", "only full CTA barriers are modelled yet")
         if count is not None and threads != self.arena.lanes:
-            return self._named_barrier(number, threads)
-        self._used_by(number, np.ones(self.arena.lanes, bool))
+            return m.roles.named(number, threads)
+        m.roles.used_by(number, np.ones(self.arena.lanes, bool))
         m.trace.barriers.append(BarrierEvent(m.path.condition(), m.current))
         m.crossing.barrier()
         if not m.conditional():  # else what came before may still be going on
             m.shared.footprint.clear()
         return None
-
-    def _named_barrier(self, number: int, threads: int | None) -> None:
-        """A barrier of some warps: those that execute it, all of them together, and no others at this number."""
-        m, n = self.machine, self.arena.lanes
-        mask = m.path.mask
-        warps = mask.reshape(-1, 32) if n % 32 == 0 else None
-        whole = warps is not None and bool((warps.any(axis=1) == warps.all(axis=1)).all())
-        if not whole or threads != int(mask.sum()):
-            raise Unsupported("barrier", "a barrier of part of the CTA, executed by other threads than it waits for")
-        if m.conditional() or m.crossing.locks.held is not None:
-            raise Unsupported("barrier", "a barrier of part of the CTA under a predicate or a lock")
-        self._used_by(number, mask)
-        m.trace.barriers.append(BarrierEvent(m.path.condition(), m.current, members=mask.tobytes()))
-        m.shared.footprint.group_barrier(mask)
-
-    def _used_by(self, number: int, mask: BoolVector) -> None:
-        """One barrier number is used by one set of threads, so that its phases do not mix."""
-        raw = mask.tobytes()
-        if self.barriers.setdefault(number, raw) != raw:
-            raise Unsupported("barrier", f"barrier {number} is used by different sets of threads")
 
 
 def _fits(declared: str, space: str, name: str) -> bool:

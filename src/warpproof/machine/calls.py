@@ -89,7 +89,7 @@ class Calls:
 
     def _run(self, callee: Kernel, inside: dict[str, Any]) -> dict[str, Any]:
         """Execute the body; the registers it leaves."""
-        from warpproof.machine.symbolic import EXIT
+        from warpproof.machine.roles import EXIT
 
         m = self.machine
         outer = (m.kernel, m.graph, m.registers, m.decoded)

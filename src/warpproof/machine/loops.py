@@ -172,14 +172,10 @@ class LoopSolver:
             while True:
                 before = self._snapshot()
                 foot = m.shared.footprint.copy()
-                meetings = m.roles.operations
                 go = body()
                 lanes = self.arena.mask_of(go)
                 if lanes is None and self.arena.implies(m.path.condition(), go):
                     lanes = np.ones(self.arena.lanes, dtype=bool)
-                if lanes is None and m.roles.operations != meetings:
-                    raise Unsupported("loop", f"warps meet by bar.arrive in the loop at {self._place(header)}, whose "
-                                              "length is not known")
                 if lanes is None:
                     if not first and m.path.mask is not entry_mask and not (m.path.mask == entry_mask).all():
                         raise Unsupported("loop", f"lanes leave the loop at {self._place(header)} at different times "

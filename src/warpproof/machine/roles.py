@@ -8,10 +8,8 @@ accesses are compared by what the phases order, not by their turn.
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from warpproof.core import Unsupported
 from warpproof.machine.footprint import Published
@@ -21,9 +19,8 @@ from warpproof.terms import BoolVector, Pred
 if TYPE_CHECKING:
     from warpproof.machine.symbolic import SymbolicMachine
 
-
-class _Abandoned(BaseException):
-    """The run has ended elsewhere."""
+EXIT: Final = -1
+"""The virtual exit block."""
 
 
 @dataclass(slots=True)
@@ -42,16 +39,16 @@ class _Role:
     """One side of the branch: its part of the machine while the other side runs, and the phases it knows to be over."""
 
     mask: BoolVector
-    state: tuple[Any, ...]
-    turn: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
+    guard: Pred
+    at: tuple[int, int | None]  # block, and instruction within it
+    registers: dict[str, Any]
     known: dict[int, int] = field(default_factory=dict)
     blocked: int | None = None  # the barrier it waits at
     done: bool = False
-    registers: dict[str, Any] = field(default_factory=dict)
 
 
 class Roles:
-    """Runs the two sides of one branch of one machine."""
+    """The named barriers of one machine, and the two sides of a branch that meet at them."""
 
     def __init__(self, machine: SymbolicMachine) -> None:
         self.machine, self.arena = machine, machine.arena
@@ -59,76 +56,57 @@ class Roles:
         self.over: dict[int, int] = {}  # by barrier: phases that are complete
         self.roles: list[_Role] = []
         self.running: _Role | None = None
-        self.operations = 0
-        self.failure: BaseException | None = None
-        self._main = threading.Semaphore(0)
-
-    def apply(self) -> bool:
-        """True while two sides are being run."""
-        return self.running is not None
+        self.depth = 0
+        self.users: dict[int, bytes] = {}  # by barrier number: the lanes that meet there
 
     # ------------------------------------------------------------------ turns
-    def run(self, sides: list[tuple[Pred, Callable[[], None]]]) -> list[dict[str, Any]]:
-        """Run both sides to their ends; the registers of each."""
+    def split(self, guard: Pred) -> bool:
+        """Some whole warps go one way and some the other, in a kernel in which warps arrive without waiting."""
         m = self.machine
-        before = self._state()
+        mask = self.arena.mask_of(guard)
+        if mask is None or self.running is not None or not any(
+                x.name in ("bar", "barrier") and "arrive" in x.modifiers for x in m.kernel.code):
+            return False
+        return whole_warps(mask & m.path.mask) and whole_warps(~mask & m.path.mask)
+
+    def run(self, sides: tuple[tuple[Pred, int], ...], join: int) -> list[dict[str, Any]]:
+        """Run both sides, each from its block to the join, in turns; the registers of each."""
+        m = self.machine
         self.roles = []
-        for guard, _ in sides:
+        for guard, block in sides:
             lanes = self.arena.mask_of(guard)
-            state = (dict(m.registers), before[1], before[2], before[3], m.depth + 1, *before[5:])
-            self.roles.append(_Role(m.path.mask if lanes is None else m.path.mask & lanes, state))
-        threads = [threading.Thread(target=self._side, args=(role, *side), daemon=True)
-                   for role, side in zip(self.roles, sides, strict=True)]
-        for thread in threads:
-            thread.start()
-        try:
-            self._turns()
-        finally:
-            failed, self.failure = self.failure, self.failure or _Abandoned()
-            for role in self.roles:
-                role.turn.release()
-            for thread in threads:
-                thread.join()
-            self.running = None
-            self._restore(before)
-        if failed is not None:
-            raise failed
+            mask = m.path.mask if lanes is None else m.path.mask & lanes
+            self.roles.append(_Role(mask, guard, (block, None), dict(m.registers)))
+        m.depth += 1
+        self.depth = m.depth
+        while not all(role.done for role in self.roles):
+            ready = next((r for r in self.roles if not r.done and r.blocked is None), None)
+            if ready is None:
+                raise Unsupported("barrier", "the warps wait for each other at named barriers")
+            self._turn(ready, join)
+        m.depth -= 1
         if self.phases:
             raise Unsupported("barrier", f"barrier {next(iter(self.phases))} is left in the middle of a phase")
         return [role.registers for role in self.roles]
 
-    def _turns(self) -> None:
-        while self.failure is None and not all(role.done for role in self.roles):
-            ready = [r for r in self.roles if not r.done and r.blocked is None]
-            if not ready:
-                raise Unsupported("barrier", "the warps wait for each other at named barriers")
-            self.running = ready[0]
-            self._restore(ready[0].state)
-            ready[0].turn.release()
-            self._main.acquire()
-
-    def _side(self, role: _Role, guard: Pred, body: Callable[[], None]) -> None:
-        role.turn.acquire()
-        try:
-            if self.failure is None:
-                with self.machine.path.under(guard):
-                    body()
-                role.registers = self.machine.registers
-        except _Abandoned:
-            return
-        except BaseException as stuck:  # handed to the thread that waits  # noqa: BLE001
-            self.failure = self.failure or stuck
-        role.done = True
-        self._main.release()
-
-    def _state(self) -> tuple[Any, ...]:
+    def _turn(self, role: _Role, join: int) -> None:
+        """Run a side until it waits or ends."""
         m = self.machine
-        return (m.registers, m.path.mask, list(m.path.guards), list(m.path.loops), m.depth, m.current, m.instruction)
+        self.running, m.registers = role, role.registers
+        (block, index) = role.at
+        with m.path.under(role.guard):
+            while block not in (join, EXIT) and role.blocked is None:
+                if index is None and block in m.graph.loops:
+                    block = m.loops.run(block)
+                    continue
+                following = m.block(block, start=index)
+                block, index = following if isinstance(following, tuple) else (following, None)
+        role.at, role.registers, role.done = (block, index), m.registers, role.blocked is None
+        self.running = None
 
-    def _restore(self, state: tuple[Any, ...]) -> None:
-        m = self.machine
-        m.registers, m.path.mask, guards, loops, m.depth, m.current, m.instruction = state
-        m.path.guards[:], m.path.loops[:] = guards, loops
+    def waiting(self) -> bool:
+        """The side under way has just come to a barrier whose phase is not complete."""
+        return self.running is not None and self.running.blocked is not None
 
     # ------------------------------------------------------------------ barriers
     def meet(self, number: int, count: int | None, waits: bool) -> None:
@@ -137,7 +115,7 @@ class Roles:
         assert role is not None
         mask = m.path.mask.copy()
         self._check(number, count, mask, role)
-        self.operations += 1
+        self.used_by(number, mask & False)
         m.trace.barriers.append(BarrierEvent(m.path.condition(), m.current, members=mask.tobytes()))
         phase = self.phases.get(number)
         if phase is None:
@@ -152,15 +130,13 @@ class Roles:
             role.blocked = number
         if int(phase.arrived.sum()) >= phase.count:
             self._complete(number, phase)
-        if role.blocked is not None:
-            self._yield(role)
 
     def _check(self, number: int, count: int | None, mask: BoolVector, role: _Role) -> None:
         m = self.machine
         if (mask != role.mask).any() or count is None or count <= 0 or count % 32:
             raise Unsupported("barrier", "a named barrier of some warps of one side of a branch, or of parts of warps")
-        if m.path.loops or m.copies or m.conditional() or m.crossing.locks.held is not None:
-            raise Unsupported("barrier", "bar.arrive in a loop of unknown length, or under a condition")
+        if m.depth != self.depth or m.conditional() or m.crossing.locks.held is not None:
+            raise Unsupported("barrier", "warps that meet by bar.arrive inside a loop or branch of their own")
         if self.over.get(number, 0) > role.known.get(number, 0):
             raise Unsupported("barrier", f"warps come to barrier {number} that need not know that its phase is over")
 
@@ -176,13 +152,23 @@ class Roles:
                 role.blocked = None
                 role.known = _later(role.known, known)
 
-    def _yield(self, role: _Role) -> None:
-        """Let the other side run until the phase is over."""
-        role.state = self._state()
-        self._main.release()
-        role.turn.acquire()
-        if self.failure is not None:
-            raise _Abandoned
+    # ------------------------------------------------------------------ barriers of some warps
+    def named(self, number: int, threads: int | None) -> None:
+        """A barrier of some warps: those that execute it, all of them together, and no others at this number."""
+        m, mask = self.machine, self.machine.path.mask
+        if not whole_warps(mask) or threads != int(mask.sum()):
+            raise Unsupported("barrier", "a barrier of part of the CTA, executed by other threads than it waits for")
+        if m.conditional() or m.crossing.locks.held is not None:
+            raise Unsupported("barrier", "a barrier of part of the CTA under a predicate or a lock")
+        self.used_by(number, mask)
+        m.trace.barriers.append(BarrierEvent(m.path.condition(), m.current, members=mask.tobytes()))
+        m.shared.footprint.group_barrier(mask)
+
+    def used_by(self, number: int, mask: BoolVector) -> None:
+        """One barrier number is used by one set of threads, so that its phases do not mix."""
+        raw = mask.tobytes()
+        if self.users.setdefault(number, raw) != raw:
+            raise Unsupported("barrier", f"barrier {number} is used by different sets of threads")
 
 
 def _later(a: dict[int, int], b: dict[int, int]) -> dict[int, int]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
 from warpproof.core import Ledger, Unsupported
 from warpproof.domains import Effect, Float, Int, Reals, ScalarType, Undef
@@ -21,7 +21,7 @@ from warpproof.machine.gauge import joined_pair
 from warpproof.machine.loops import LoopSolver
 from warpproof.machine.operands import Decoded, decode, step
 from warpproof.machine.path import Path
-from warpproof.machine.roles import Roles, whole_warps
+from warpproof.machine.roles import EXIT, Roles
 from warpproof.machine.setup import Setup
 from warpproof.machine.shared import SharedMemory
 from warpproof.machine.spacing import Spacing
@@ -29,9 +29,6 @@ from warpproof.machine.trace import Obligation, Trace
 from warpproof.ptx import Instruction, Kernel
 from warpproof.semantics import Bound, bind
 from warpproof.terms import Arena, Pred, Real
-
-EXIT: Final = -1
-"""The virtual exit block."""
 
 
 class Oracle(Protocol):
@@ -70,7 +67,6 @@ class SymbolicMachine:
         self.crossing = Crossing(self)
         self.loops = LoopSolver(self)
         self.roles = Roles(self)
-        self.copies = 0  # enclosing forks of which both sides have their own footprint
         self.graph: Graph = control_flow(kernel)
         self.decoded: dict[int, tuple[Bound, Decoded | None]] = {}
         self._held: dict[tuple[int, int], bool] = {}
@@ -184,10 +180,13 @@ class SymbolicMachine:
             skip = None
             block = self.block(block)
 
-    def block(self, number: int, *, terminator: bool = True) -> Any:
-        """Execute a block; its successor, or with `terminator=False` the predicate of its final branch."""
+    def block(self, number: int, *, terminator: bool = True, start: int | None = None) -> Any:
+        """Execute a block (from `start`); its successor, or without `terminator` the predicate of its final branch.
+
+        Where the side of a branch that is under way has to wait: the block and the next instruction.
+        """
         block = self.graph.blocks[number]
-        for index in range(block.start, block.stop):
+        for index in range(block.start if start is None else start, block.stop):
             ins = self.kernel.code[index]
             self._tick(index)
             if index in self.without and not self.frames:
@@ -205,6 +204,8 @@ class SymbolicMachine:
             if decoded is None:
                 raise Unsupported(bound.form, "no operand access", ins.span)
             self._step(ins, decoded)
+            if self.roles.waiting():
+                return number, index + 1
         return self._follow(number, 0)
 
     def _follow(self, number: int, which: int) -> int:
@@ -310,6 +311,10 @@ class SymbolicMachine:
                 return other
         meet = self.graph.ipdom[number]
         join = EXIT if meet is None else meet
+        if self.roles.split(guard):
+            first, second = self.roles.run(((guard, taken), (negated, other)), join)
+            self.registers = self.join(guard, first, second)
+            return join
         self.fork(guard, negated, lambda: self.walk(taken, join), lambda: self.walk(other, join))
         return join
 
@@ -319,13 +324,8 @@ class SymbolicMachine:
         A condition equal in all lanes of the CTA takes one side for everybody, so the sides do not race with each
         other; otherwise lanes of both sides run in the same barrier interval.
         """
-        if self._splits_roles(guard):
-            first, second = self.roles.run([(guard, then), (negated, otherwise)])
-            self.registers = self.join(guard, first, second)
-            return
         before = dict(self.registers)
         start = self.shared.footprint.copy() if guard.uniform else None
-        self.copies += start is not None
         self.depth += 1
         with self.path.under(guard), self._unordered(guard):
             then()
@@ -335,18 +335,9 @@ class SymbolicMachine:
         with self.path.under(negated), self._unordered(guard):
             otherwise()
         self.depth -= 1
-        self.copies -= start is not None
         if start is not None:
             self.shared.footprint = self.shared.footprint.union(left)
         self.registers = self.join(guard, first, self.registers)
-
-    def _splits_roles(self, guard: Pred) -> bool:
-        """Some whole warps go one way and some the other, in a kernel in which warps arrive without waiting."""
-        mask = self.arena.mask_of(guard)
-        if mask is None or self.roles.apply() or not any(
-                x.name in ("bar", "barrier") and "arrive" in x.modifiers for x in self.kernel.code):
-            return False
-        return whole_warps(mask & self.path.mask) and whole_warps(~mask & self.path.mask)
 
     @contextmanager
     def _unordered(self, guard: Pred) -> Iterator[None]:
