@@ -104,9 +104,9 @@ class Proof:
         self._checker: OutputChecker | None = None
         self.survey: Trace | None = None  # of a kernel whose CTAs communicate
         tighten(self.arena, self.symbolic.facts)
+        self._raise_sizes()
         self.blocks = self._blocks()
         self.facts = Facts(self.arena, (*self.symbolic.facts, *self._block_facts()))
-        self._raise_sizes()
         self.buffers = {n: self._buffer(n) for n in self.symbolic.buffers}
         self.crossing = any(crosses(x) for x in kernel.code)
         self.ctas = self.symbolic.grid[0] * self.symbolic.grid[1] * self.symbolic.grid[2]
@@ -116,10 +116,11 @@ class Proof:
             self.facts = Facts(self.arena, (*self.symbolic.facts, *self._block_facts(), *drawn))
 
     def _raise_sizes(self) -> None:
-        """Let the ranges say which sizes are at least 1."""
+        """Let the ranges say which sizes the preconditions make at least 1; that there is a CTA says nothing of them."""
+        facts = Facts(self.arena, self.symbolic.facts)
         for atom in [a for a in self.arena.atoms if a.kind == "size"]:
             one = self.arena.le(1 - self.arena.variable(atom))
-            if one.op == "le" and self.facts.implied(self.arena.true, one):
+            if one.op == "le" and facts.implied(self.arena.true, one):
                 self.arena.restrict(atom.id, 1, None)
         tighten(self.arena, self.symbolic.facts)
 

@@ -93,6 +93,8 @@ class LoopSolver:
         m = self.machine
         graph, loop = m.graph, m.graph.loops[header]
         outside = {o for _, o in loop.exits}
+        if not outside:
+            raise Unsupported("loop", f"the loop at {self._place(header)} has no exit")
         tests = sorted({e for e, _ in loop.exits}, key=lambda e: sum(graph.dominates(d, e) for d, _ in loop.exits))
         latch = loop.latches[0]
         if len(tests) > 1 and (len(outside) > 1 or len(loop.latches) > 1):
