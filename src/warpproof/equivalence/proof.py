@@ -116,7 +116,7 @@ class Proof:
             self.facts = Facts(self.arena, (*self.symbolic.facts, *self._block_facts(), *drawn))
 
     def _raise_sizes(self) -> None:
-        """Let the ranges say which sizes the preconditions make at least 1; that there is a CTA says nothing of them."""
+        """Let the ranges say which sizes are at least 1 by the preconditions (that there is a CTA does not count)."""
         facts = Facts(self.arena, self.symbolic.facts)
         for atom in [a for a in self.arena.atoms if a.kind == "size"]:
             one = self.arena.le(1 - self.arena.variable(atom))
