@@ -24,15 +24,13 @@ from typing import Any, Final
 
 from warpproof import api
 from warpproof.core import Unsupported, worst
-from warpproof.equivalence import Proof
+from warpproof.equivalence import Pipeline
 from warpproof.frontends import Job
 from warpproof.judge import judge
 from warpproof.proving import scope_of
-from warpproof.reference import trace
 
 ROOT: Final = Path(__file__).parents[1]
 KINDS: Final = ("equivalence", "memory", "races", "barriers", "conditions")
-STAGES: Final = ("reference", "execute", "equivalence", "conditions", "definedness", "memory", "races", "barriers")
 LIMIT_S: Final = 90.0
 
 
@@ -57,26 +55,21 @@ def measure(contract: Path) -> dict[str, Any]:
     """The figures of one proof, made in this process."""
     problem = api.load(Job(contract=str(contract)))
     watch = Stopwatch()
-    proof = Proof(problem.kernel, problem.launch, time.monotonic() + LIMIT_S)
+    pipeline = Pipeline(problem.kernels, problem.launch, problem.reference, time.monotonic() + LIMIT_S)
     row: dict[str, Any] = {"scope": scope_of(problem.launch), "why": ""}
     try:
-        outputs = trace(problem.reference, proof.symbolic, proof.arena)
-        reference_s = watch.lap()
-        outcome = proof.attempt(outputs)
+        outcome = pipeline.attempt()
     except Unsupported as stuck:
         return {**row, "verdict": "INCONCLUSIVE", "why": str(stuck), "seconds": watch.lap(), "stages": {}, "kinds": {},
                 "steps": 0, "terms": 0, "peak_mb": _peak_mb()}
-    total_s = reference_s + watch.lap()
-    found = judge(outcome.claims, "")
-    properties = [p for p in found.values() if p is not None]
-    figures = outcome.figures
-    walls = {s: figures.get(f"{s}_s", 0.0) for s in STAGES}
-    share = (total_s - reference_s) / max(sum(walls.values()), 1e-9)
+    seconds, figures = watch.lap(), dict(outcome.figures)
+    steps, terms = (int(figures.pop(name, 0)) for name in ("steps", "terms"))
+    properties = [p for p in judge(outcome.claims, "").values() if p is not None]
+    share = seconds / max(sum(figures.values()), 1e-9)
     return {**row, "verdict": worst(p.verdict for p in properties).value,
             "why": next((p.detail for p in properties if p.verdict.value != "PROVED"), ""),
-            "steps": int(figures.get("steps", 0)), "terms": int(figures.get("terms", 0)),
-            "kinds": Counter(c.property for c in outcome.claims), "seconds": total_s,
-            "stages": {**{s: w * share for s, w in walls.items()}, "reference": reference_s}, "peak_mb": _peak_mb()}
+            "steps": steps, "terms": terms, "kinds": Counter(c.property for c in outcome.claims), "seconds": seconds,
+            "stages": {s: w * min(share, 1.0) for s, w in figures.items()}, "peak_mb": _peak_mb()}
 
 
 def _peak_mb() -> float:
@@ -116,12 +109,13 @@ def table(rows: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
            "instructions executed, loop bodies several times; terms are hash-consed vectors over the threads of a "
            "block. Claims are what the judge asks for, by what they are about.")
     yield ""
+    stages = list(dict.fromkeys(s for r in rows.values() for s in r["stages"]))
     yield ("| kernel | verdict | steps | terms | " + " | ".join(f"{k} claims" for k in KINDS) + " | "
-           + " | ".join(f"{s} s" for s in STAGES) + " | all s | peak MB |")
-    yield "|---|---" + "|---:" * (2 + len(KINDS) + len(STAGES) + 2) + "|"
+           + " | ".join(f"{s.removesuffix('_s')}, s" for s in stages) + " | all, s | peak MB |")
+    yield "|---|---" + "|---:" * (2 + len(KINDS) + len(stages) + 2) + "|"
     for name, r in rows.items():
         counts = " | ".join(str(r["kinds"].get(k, 0)) for k in KINDS)
-        times = " | ".join(f"{r['stages'].get(s, 0.0):.2f}" for s in STAGES)
+        times = " | ".join(f"{r['stages'].get(s, 0.0):.2f}" for s in stages)
         yield (f"| {name} | {r['verdict']} | {r['steps']:,} | {r['terms']:,} | {counts} | {times} | "
                f"{r['seconds']:.2f} | {r['peak_mb']:.0f} |")
     yield ""
