@@ -7,22 +7,20 @@ if that run confirms it (step) and it gives the entry value at i = 0 (base); wha
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from warpproof.core import Unsupported
-from warpproof.domains import Float, Int, Pack, ScalarType, Undef, Value
+from warpproof.domains import Float, Int, Pack, ScalarType, Undef
 from warpproof.machine.footprint import Footprint
+from warpproof.machine.guesses import Guess, Snapshot
 from warpproof.machine.recurrences import Closer
 from warpproof.machine.shared import SYMBOLIC_ADDRESS
 from warpproof.machine.shifts import HOLE, Shifter
-from warpproof.machine.trace import Mark
 from warpproof.machine.upcoming import Upcoming
-from warpproof.terms import Atom, IntVector, Poly, Pred, Real
+from warpproof.terms import Atom, Poly, Pred, Real
 
 if TYPE_CHECKING:
     from warpproof.machine.symbolic import SymbolicMachine
@@ -33,32 +31,6 @@ _RING: Final = 8
 """Stages of a ring of tiles, at most."""
 _ROUNDS: Final = 16
 _WIDTHS: Final = (1024, 512, 256, 128, 64, 32, 16, 8, 4, 2)
-
-
-@dataclass(slots=True)
-class Snapshot:
-    """Registers, shared contents and trace position at a point of the run."""
-
-    registers: dict[str, Any]
-    shared: tuple[IntVector, IntVector]
-    mark: Mark
-
-
-@dataclass(slots=True)
-class Guess:
-    """How each changed register and shared cell is assumed to look at the start of iteration i.
-
-    `shifts` are what the iteration before left, for registers; `cells` (owner, lane) likewise for shared cells.
-    """
-
-    affine: dict[str, tuple[Poly, Poly]] = field(default_factory=dict)  # name: (entry value, step)
-    unknown: dict[str, Value | Pred] = field(default_factory=dict)  # name: entry value
-    states: dict[str, Any] = field(default_factory=dict)  # name: the unknown put in its place
-    extents: dict[str, int] = field(default_factory=dict)
-    groups: dict[str, int] = field(default_factory=dict)  # name: lanes that hold one value, as in w consecutive lanes
-    shifts: dict[str, Any] = field(default_factory=dict)
-    changed: IntVector = field(default_factory=lambda: np.zeros(0, np.int64))
-    cells: dict[int, int] = field(default_factory=dict)  # cell: table index of its value at the start
 
 
 class LoopSolver:
@@ -221,8 +193,9 @@ class LoopSolver:
         address of a stage stands in the way."""
         m = self.machine
         first: Unsupported | None = None
-        addressed = True
-        for group, settled in itertools.product(range(1, _RING + 1), (False, True)):
+        addressed, plan = True, [(1, False)]
+        while plan:
+            group, settled = plan.pop(0)
             if not addressed and (settled or group > _GROUPS):
                 continue
             m.shared.footprint = foot.copy()
@@ -231,13 +204,26 @@ class LoopSolver:
                 self._close(self._grouped(body, group), header, again, settled=settled)
                 return
             except Unsupported as stuck:
-                first = first or stuck
+                if first is None:
+                    first, plan = stuck, self._plan()
                 if "out of time" in stuck.why or "steps" in stuck.why:
                     raise
                 addressed = SYMBOLIC_ADDRESS in stuck.why
                 self._restore(entry)
         if first is not None:
             raise first
+
+    def _plan(self) -> list[tuple[int, bool]]:
+        """Group sizes still to try, each without and with counters that settle: first the periods of the address."""
+        periods: list[int] = []
+        stack = [self.machine.shared.refused]
+        while stack:
+            for atom in (self.arena.atoms[a] for a in stack.pop().atoms()):
+                stack.extend(atom.args)
+                period = atom.args[1].as_int() if atom.kind == "div" else None
+                periods += [period] if period is not None and 1 < period <= _RING else []
+        groups = dict.fromkeys([*periods, *range(1, _RING + 1)])
+        return [(g, settled) for g in groups for settled in (False, True) if (g, settled) != (1, False)]
 
     def _grouped(self, body: Callable[[], Pred], count: int) -> Callable[[], Pred]:
         """`count` iterations as one; each further one runs only if the one before goes on."""

@@ -18,7 +18,7 @@ from warpproof.machine.upcoming import free_atoms
 from warpproof.terms import Atom, Poly, Pred, Real, TermMap, const
 
 if TYPE_CHECKING:
-    from warpproof.machine.loops import Guess, Snapshot
+    from warpproof.machine.guesses import Guess, Snapshot
     from warpproof.machine.symbolic import SymbolicMachine
 
 _ROUNDS: Final = 8

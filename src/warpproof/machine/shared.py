@@ -30,6 +30,7 @@ class SharedMemory:
         self.lane: IntVector = np.zeros(self.cells, np.int64)
         self.values: list[Value] = []
         self._ids: dict[Value, int] = {}
+        self.refused = Poly({})  # the last address that depends on a symbol
         self.footprint = Footprint(self.cells, dom.lanes)
 
     def snapshot(self) -> tuple[IntVector, IntVector]:
@@ -51,6 +52,7 @@ class SharedMemory:
     def locate(self, address: Poly, width: int, mask: BoolVector) -> IntVector:
         """Cell numbers of the first unit of an access of `width` bytes, for every lane (inactive ones repeat one)."""
         if not address.is_constant():
+            self.refused = address
             raise Unsupported("shared memory", SYMBOLIC_ADDRESS)
         a = np.asarray(address.lanes(self.dom.lanes))
         a = np.where(mask, a, a[int(np.argmax(mask))])

@@ -16,7 +16,7 @@ from warpproof.machine.upcoming import Upcoming, free_atoms, moved
 from warpproof.terms import Atom, Real
 
 if TYPE_CHECKING:
-    from warpproof.machine.loops import Guess, Snapshot
+    from warpproof.machine.guesses import Guess, Snapshot
     from warpproof.machine.symbolic import SymbolicMachine
 
 HOLE: Final = "shared memory carried around a loop"

@@ -86,6 +86,7 @@ def _elements(machine: SymbolicMachine, effect: MatrixLoad | MatrixStore) -> lis
 def _constant(machine: SymbolicMachine, offset: Poly, count: int) -> IntVector:
     n = machine.arena.lanes
     if not offset.is_constant():
+        machine.shared.refused = offset
         raise Unsupported("ldmatrix", SYMBOLIC_ADDRESS)
     if n % 32:
         raise Unsupported("ldmatrix", "the last warp of the CTA is not full")
