@@ -31,7 +31,7 @@ from warpproof.solve import (
     quotients,
     within,
 )
-from warpproof.terms import Arena, IntVector, Poly, Pred, Real, TermMap, const, divide_monomial
+from warpproof.terms import Arena, Coef, IntVector, Poly, Pred, Real, TermMap, const, divide_monomial
 
 _FEW_LANES: Final = 4
 
@@ -374,18 +374,19 @@ class Matcher:
             slope, other = pattern.split(v)
             if not slope.terms:
                 continue
-            if len(slope.terms) != 1 or set(slope.atoms()) & set(variables):
+            if set(slope.atoms()) & set(variables):
                 return None
             pattern = other
             slopes.append((v, slope))
         rest = rest - pattern
-        slopes.sort(key=lambda t: (-len(next(iter(t[1].terms))), -abs(_leading(t[1]))))
+        slopes.sort(key=lambda t: (-len(_lead(t[1])[0]), -abs(_leading(t[1]))))
         out: dict[int, Poly] = {}
         for v, slope in slopes:
-            ((m, c),) = slope.terms.items()
+            m, c = _lead(slope)
             if not isinstance(c, int):
                 return None
-            out[v], rest = divide_monomial(rest, m, c)
+            out[v] = divide_monomial(rest, m, c)[0]
+            rest = rest - out[v] * slope
             if digits and not m and c > 1:
                 share = const(rest.constant // c)
                 out[v], rest = out[v] + share, rest - share * c
@@ -454,8 +455,13 @@ def _at_lane(p: Piece, lanes: int, lane: int) -> IntVector:
     return w
 
 
+def _lead(p: Poly) -> tuple[tuple[int, ...], Coef]:
+    """The monomial of highest degree with its coefficient."""
+    return max(p.terms.items(), key=lambda t: (len(t[0]), t[0]))
+
+
 def _leading(p: Poly) -> int:
-    c = next(iter(p.terms.values()))
+    c = _lead(p)[1]
     return c if isinstance(c, int) else 0
 
 
