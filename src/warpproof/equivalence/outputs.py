@@ -33,6 +33,7 @@ from warpproof.solve import (
     flattened,
     product,
     regrouped,
+    without_other_blocks,
 )
 from warpproof.terms import Arena, Poly, Pred, Real, const
 
@@ -307,6 +308,7 @@ class OutputChecker(Locator):
     def _covers(self, pieces: list[Piece], extents: tuple[Poly, ...]) -> Answer:
         """Whether the pieces touch every element, counted by coordinates or digits where they have such."""
         pieces, launch = regrouped(self.facts, pieces)
+        launch = without_other_blocks(self.arena, launch, (b for p in pieces for b in p.blocks))
         flat = flattened(self.facts, pieces, extents, self.arena.true)
         if flat is not None:
             return covers(Problem(self.arena, launch, flat[1]), flat[0])

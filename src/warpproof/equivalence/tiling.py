@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from warpproof.equivalence.summands import Summand
-from warpproof.solve import Answer, Facts, Piece, Problem, Region, covers, exactly_once, within
+from warpproof.solve import Answer, Facts, Piece, Problem, Region, covers, exactly_once, within, without_other_blocks
 from warpproof.terms import Poly, Pred
 
 
@@ -16,19 +16,21 @@ def tiles(facts: Facts, op: str, s: Summand, pieces: Sequence[Piece]) -> Answer:
     region = Region((*s.index.values(), *s.variables), arena.conjuncts(s.domain))
     if not pieces:
         return Answer(None, {"why": "missing elements"})
-    answer = _ask(facts, op, region, pieces, ())
+    answer = _ask(facts, op, region, pieces)
     if answer.holds:
         return answer
     for slot, block, step in _windows(pieces):
         if _partition(facts, region, slot, block, step):
-            found = _ask(facts, op, _window(facts, region, slot, block, step), _fixed(pieces, block), ())
+            found = _ask(facts, op, _window(facts, region, slot, block, step), _fixed(pieces, block), (block,))
             if found.holds:
                 return Answer(True, {**found.evidence, "windows": f"of {arena.atoms[block].name}"})
     return answer
 
 
-def _ask(facts: Facts, op: str, region: Region, pieces: Sequence[Piece], extra: tuple[Pred, ...]) -> Answer:
-    problem = Problem(facts.arena, (*facts.launch, *extra), region)
+def _ask(facts: Facts, op: str, region: Region, pieces: Sequence[Piece], given: tuple[int, ...] = ()) -> Answer:
+    """The question for all launches, also empty ones, or for the block indices that are given."""
+    dims = (*given, *(b for p in pieces for b in p.blocks))
+    problem = Problem(facts.arena, without_other_blocks(facts.arena, facts.launch, dims), region)
     if op in ("add", "mul"):
         return exactly_once(problem, pieces)
     answer = covers(problem, pieces)
@@ -50,14 +52,15 @@ def _windows(pieces: Sequence[Piece]) -> Iterator[tuple[int, int, Poly]]:
 
 
 def _partition(facts: Facts, region: Region, slot: int, block: int, step: Poly) -> bool:
-    """The windows [step·b, step·(b+1)) over all blocks b cut the range of the region's variable into parts: the step
-    is at least 1 and the variable lies in [0, step·blocks)."""
+    """The windows [step·b, step·(b+1)) over all blocks b cut the range of the region's variable into parts: the step is
+    at least 1 and the variable lies in [0, step·blocks), also where there is no block."""
     arena = facts.arena
     extent = _extent(facts, block)
     v = arena.variable(arena.atoms[region.index[slot]])
     domain = arena.conj(region.preds)
-    return extent is not None and facts.implied(arena.true, arena.le(1 - step)) and facts.implied(
-        domain, arena.le(-v)) and _below(facts, domain, v, step * extent)
+    sizes = Facts(arena, without_other_blocks(arena, facts.launch, ()))
+    return extent is not None and sizes.implied(domain, arena.le(1 - step)) and sizes.implied(
+        domain, arena.le(-v)) and _below(sizes, domain, v, step * extent)
 
 
 def _below(facts: Facts, domain: Pred, v: Poly, end: Poly) -> bool:

@@ -4,7 +4,7 @@ from warpproof.solve.coordinates import Coordinates, coordinates, product
 from warpproof.solve.entailment import implies
 from warpproof.solve.facts import Facts
 from warpproof.solve.linearise import Box, Region
-from warpproof.solve.pieces import Piece
+from warpproof.solve.pieces import Piece, without_other_blocks
 from warpproof.solve.quotients import digits, multiple, quotients
 from warpproof.solve.radix import box_of, flattened
 from warpproof.solve.ranges import tighten
@@ -28,4 +28,5 @@ __all__ = [
     "answer_with", "ask", "box_of", "coordinates", "covers", "digits", "disjoint", "entails",
     "equal_index_same_thread", "exactly_once", "flattened", "implies", "injective", "multiple", "nonempty", "product",
     "quotients", "refute_le", "regrouped", "sample", "script", "single_thread", "tighten", "within",
+    "without_other_blocks",
 ]

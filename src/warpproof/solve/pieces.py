@@ -112,6 +112,16 @@ def ranges(arena: Arena, atoms: Iterable[int], *, below: int | None = None, open
     return conjunction(parts)
 
 
+def without_other_blocks(arena: Arena, facts: Iterable[Pred], dims: Iterable[int]) -> tuple[Pred, ...]:
+    """The facts, but for those about block indices and tickets that are not among the dimensions.
+
+    These say that there is a CTA: to assume them would leave out the sizes where the grid is empty.
+    """
+    known = frozenset(dims)
+    return tuple(f for f in facts if all(
+        a < 0 or a in known or arena.atoms[a].kind != "block" for a in support(arena, (), (f,))))
+
+
 def implied_tops(arena: Arena, facts: Sequence[Pred], dims: Iterable[int]) -> frozenset[int]:
     """The dimensions whose upper range end follows from one fact and the ranges of parameters (bx < gx ≤ 2^31 − 1)."""
     all_dims, out = set(dims), set()

@@ -10,11 +10,11 @@ from warpproof.terms import Arena, Poly
 
 
 class Stride:
-    """The substitution B = block + grid·loop for 0 ≤ block < grid and loop ≥ 0, which is one to one. The block may also
-    be the counter of another loop with these bounds.
+    """The substitution B = block + grid·loop for 0 ≤ block < grid and loop ≥ 0, which is one to one, and onto all B ≥ 0
+    unless the grid is empty. The block may also be the counter of another loop with these bounds.
 
-    The first iteration is B < grid with block = B; in the later ones block and loop must only occur as B, but for
-    conditions that the others imply. `limit` is the largest grid, if known.
+    The first iteration is B < grid with block = B; in the later ones, for which there has to be a block, block and loop
+    must only occur as B, but for conditions that the others imply. `limit` is the largest grid, if known.
     """
 
     def __init__(self, arena: Arena, block: int, loop: int, grid: int, new: int, limit: int | None) -> None:
@@ -33,7 +33,7 @@ class Stride:
         first = self._settle(b.formula, True).map(self._first)
         whole = disjunction((
             conjunction((first, at_most(self._new - self._grid + 1))),
-            conjunction((later, at_most(self._grid - self._new))),
+            conjunction((later, at_most(self._grid - self._new), at_most(1 - self._grid))),
         ))
         block, loop, _ = self._ids
         return replace(
