@@ -14,12 +14,13 @@ from typing import Final
 
 import numpy as np
 
-from warpproof.terms import Arena, Coef, Monomial, Poly
+from warpproof.terms import Arena, Coef, Monomial, Poly, magnitude
 
 _MAX_STEPS: Final = 12
 _MAX_DEGREE: Final = 7
 _BEAM: Final = 3
 _SIZES: Final = frozenset({"size", "grid"})
+_LARGEST: Final = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +112,10 @@ def _ratio(d: Coef, c: Coef) -> int | None:
     if other == 0 or first % other or -first // other < 1:
         return None
     k = -first // other
+    if isinstance(d, int) and isinstance(c, int):
+        return k
+    if k * magnitude(c) > _LARGEST:
+        return None
     return k if not np.any(np.asarray(d) + k * np.asarray(c)) else None
 
 
