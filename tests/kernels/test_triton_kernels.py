@@ -15,7 +15,7 @@ from warpproof.proving import Task, prove
 from warpproof.ptx import parse, resolve
 from warpproof.reference import load_launch, load_spec
 
-FOLDER = Path(__file__).parent / "triton"
+FOLDER = Path(__file__).parent / "triton_ptx"
 NAMES = sorted(p.name for p in FOLDER.iterdir())
 TWINS = {  # kernel: a text in its PTX, what it becomes everywhere
     "vadd": ("setp.lt.s32 \t%p1,", "setp.le.s32 \t%p1,"),

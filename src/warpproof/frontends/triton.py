@@ -43,7 +43,8 @@ def triton_job(text: str, file: str, launch: TritonLaunch, arch: str, kernel: st
 
     Raises InputError CUD710 without Triton, CUD703 for an unknown target, CUD711 for a constexpr that is no value.
     """
-    if importlib.util.find_spec("triton") is None:
+    found = importlib.util.find_spec("triton")
+    if found is None or found.origin is None:  # a folder of that name is no package
         raise InputError("CUD710", f"{file} is a Triton kernel, and Triton is not installed", hint=INSTALL_HINT)
     digits = arch.removeprefix("sm_").rstrip("af")
     if not digits.isdecimal():
