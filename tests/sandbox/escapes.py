@@ -139,7 +139,7 @@ ATTEMPTS: Mapping[str, Callable[[], Any]] = {
     "stat": lambda: os.stat("/etc/passwd"),
     "own memory in proc": lambda: os.open("/proc/self/mem", os.O_RDWR),
     "environment in proc": lambda: os.open(f"/proc/{PARENT}/environ", os.O_RDONLY),
-    "root in proc": lambda: os.open("/proc/self/root/etc/passwd", os.O_RDONLY),
+    "root in proc": lambda: os.open("/".join(("/proc/self", "root", "etc", "passwd")), os.O_RDONLY),
     "descriptors in proc": lambda: os.listdir("/proc/self/fd"),
     "program in proc": lambda: os.readlink("/proc/self/exe"),
     "pipe reopened in proc": lambda: os.open("/proc/self/fd/1", os.O_RDWR),

@@ -41,12 +41,12 @@ from warpproof.domains.directed import DIRECTIONS, DirectedBits
 from warpproof.domains.formats import exact_value
 from warpproof.domains.parts import joined, taken_apart
 from warpproof.domains.reals import Reals
-from warpproof.domains.values import Choice, Float, Int, Pack, Part, Undef, Value
+from warpproof.domains.values import Choice, Float, Int, Pack, Part, Undef, Value, poisoned
 
 __all__ = [
     "DIRECTIONS", "ActiveMask", "AsyncCopy", "AsyncGroup", "Atomic", "Barrier", "Bits", "Carry", "Choice", "Comparison",
     "Cvta", "DirectedBits", "Domain", "Effect", "Elect", "Fence", "Float", "FloatMode", "FloatOp", "FragmentLoad",
     "FragmentStore", "GridDependency", "Int", "IntOp", "Load", "Match", "MatrixLoad", "MatrixMultiply", "MatrixStore",
     "Opaque", "P", "Pack", "Part", "Reals", "Redux", "ScalarType", "Shuffle", "SpaceTest", "Special", "Store", "Undef",
-    "V", "Value", "Vote", "WarpSync", "exact_value", "joined", "taken_apart",
+    "V", "Value", "Vote", "WarpSync", "exact_value", "joined", "poisoned", "taken_apart",
 ]

@@ -64,3 +64,18 @@ class Part:
 
 
 Value = Int | Float | Pack | Undef | Choice | Part
+
+
+def poisoned(v: Value | Pred | None) -> bool:
+    """True when a register or cell holds what nothing may depend on, in part at least."""
+    match v:
+        case Float(_, _, node):
+            return node.poisoned
+        case Pack(_, parts):
+            return any(map(poisoned, parts))
+        case Choice(_, _, a, b):
+            return poisoned(a) or poisoned(b)
+        case Part(_, whole, _):
+            return poisoned(whole)
+        case _:
+            return isinstance(v, Undef)

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from warpproof.core import Unsupported
-from warpproof.domains import Choice, Float, Int, Pack, Part, Reals, Undef, Value, joined, taken_apart
+from warpproof.domains import Reals, Undef, Value, joined, poisoned, taken_apart
 from warpproof.machine.footprint import Footprint
 from warpproof.machine.mixing import mix, permute
 from warpproof.terms import BoolVector, IntVector, Poly, Pred
@@ -92,7 +92,7 @@ class SharedMemory:
             hole = Undef(self.unit * 8, "shared memory never written")
             value = self.dom.merge(self.dom.arena.lane_mask(missing), hole, value)
             return value, False
-        return value, not _is_poisoned(value)
+        return value, not poisoned(value)
 
     def _gather(self, owner: IntVector, lane: IntVector) -> Value:
         first = int(owner[0])
@@ -112,19 +112,3 @@ class SharedMemory:
                 part = self.dom.merge(guard, part, old)
             self.owner[k[mask]] = self.intern(part)
             self.lane[k[mask]] = np.nonzero(mask)[0]
-
-
-def _is_poisoned(v: Value) -> bool:
-    match v:
-        case Float(_, _, node):
-            return node.poisoned
-        case Pack(_, parts):
-            return any(_is_poisoned(p) for p in parts)
-        case Choice(_, _, a, b):
-            return _is_poisoned(a) or _is_poisoned(b)
-        case Part(_, whole, _):
-            return _is_poisoned(whole)
-        case Undef():
-            return True
-        case Int():
-            return False

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from warpproof.domains import Choice, Float, Int, Pack, Part, Undef, Value
+from warpproof.domains import Choice, Float, Int, Part, Undef, Value, poisoned
 from warpproof.machine.upcoming import Upcoming, free_atoms, moved
 from warpproof.terms import Atom, Real
 
@@ -51,7 +51,7 @@ class Shifter:
         for name in self.guess.unknown:
             now = self.machine.registers.get(name)
             left = upcoming.value(now) if now is not None else None
-            if left is not None and not free_atoms(left) & states and not _poisoned(left):
+            if left is not None and not free_atoms(left) & states and not poisoned(left):
                 closed[name] = left
         carried = frozenset(a for n in closed for a in free_atoms(self.guess.states.get(n)))
         if not self._needed(carried):
@@ -70,7 +70,7 @@ class Shifter:
         m, mark = self.machine, self.entry.mark
         if any(h.kind == "uninitialised" for h in m.trace.hazards[mark[3] :]):
             return True
-        if any(free_atoms(v) & carried or _poisoned(v) for v in m.registers.values()):
+        if any(free_atoms(v) & carried or poisoned(v) for v in m.registers.values()):
             return True
         recorded = [p for o in m.trace.obligations[mark[1] :] for p in (o.claim, o.path, o.node) if p is not None]
         used = [v for a in m.trace.accesses[mark[0] :] for v in (a.value, a.path) if v is not None]
@@ -125,7 +125,7 @@ class Shifter:
                 return self._hole() if isinstance(weak_whole, Undef) else Part(width, weak_whole, place)
             case Choice(_, pred, a, b) if not pred.free & states:
                 return self.machine.dom.merge(pred, self._weakened(a, states), self._weakened(b, states))
-        return self._hole() if free_atoms(v) & states or _poisoned(v) else v
+        return self._hole() if free_atoms(v) & states or poisoned(v) else v
 
     def _weak(self, x: Real, states: frozenset[int]) -> Real:
         if not x.free & states and not x.poisoned:
@@ -177,18 +177,3 @@ def _node_refines(x: Real, y: Real) -> bool:
         return True
     alike = x.op == y.op == "sel" and x.pred is y.pred
     return alike and all(_node_refines(a, b) for a, b in zip(x.args, y.args, strict=True))
-
-
-def _poisoned(v: Any) -> bool:
-    match v:
-        case Float(_, _, node):
-            return node.poisoned
-        case Pack(_, parts):
-            return any(_poisoned(p) for p in parts)
-        case Choice(_, _, a, b):
-            return _poisoned(a) or _poisoned(b)
-        case Part(_, whole, _):
-            return _poisoned(whole)
-        case Undef():
-            return True
-    return False

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from warpproof.core import Unsupported
-from warpproof.domains import Choice, Float, Int, Pack, Part, ScalarType, Undef, Value
+from warpproof.domains import Choice, Float, Pack, ScalarType, Undef, Value, poisoned
 from warpproof.machine.mixing import mix, permute
 from warpproof.machine.reach import reach, value_at
 from warpproof.machine.shared import SYMBOLIC_ADDRESS
@@ -87,7 +87,7 @@ class SharedAccess:
         self._touch(cells, width, write=False)
         value, written = m.shared.load(cells, width, m.path.mask)
         value = self._on_path(value)
-        if not written and _poisoned(value):
+        if not written and poisoned(value):
             self._hazard("uninitialised", "shared memory is read where it may not have been written")
         return value
 
@@ -102,7 +102,7 @@ class SharedAccess:
                        clash, m.path.condition())
             )
         value = self._on_path(value_at(m, found))
-        if _poisoned(value):
+        if poisoned(value):
             self._hazard("uninitialised", "shared memory is read where it may not have been written")
         return value
 
@@ -172,19 +172,3 @@ class SharedAccess:
         if isinstance(value, Pack):
             return all(self._same(p, source) for p in value.parts)
         return permute(self.machine.dom, value, source) == value
-
-
-def _poisoned(v: Value) -> bool:
-    match v:
-        case Float(_, _, node):
-            return node.poisoned
-        case Pack(_, parts):
-            return any(_poisoned(p) for p in parts)
-        case Choice(_, _, a, b):
-            return _poisoned(a) or _poisoned(b)
-        case Part(_, whole, _):
-            return _poisoned(whole)
-        case Undef():
-            return True
-        case Int():
-            return False

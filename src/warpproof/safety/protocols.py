@@ -317,7 +317,7 @@ def _verdict(text: str) -> str:
         if result.answer.allowed or result.race is not None:
             return f"{_failure(result.answer.allowed)}{_repair(test)}"
     except (InputError, Unsupported) as stuck:
-        return str(stuck)
+        return str(stuck) or "the core cannot be read as a litmus test"
     if not result.answer.conclusive or result.race_bounded:
         return "the memory model was explored up to a bound only"
     return ""
