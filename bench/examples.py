@@ -47,7 +47,8 @@ def measure(contract: Path, samples: str) -> dict[str, Any]:
     if samples == "large" and launch.sizes:
         launch = replace(launch, sizes=grown(launch))
     source = problem.source
-    task = Task(problem.kernel, launch, problem.reference, source.text, source.file, source.sources, 90.0)
+    task = Task(problem.kernel, launch, problem.reference, source.text, source.file, source.sources, 90.0,
+                later=problem.kernels[1:])
     began = time.monotonic()
     report = prove(task, lambda stage: None)
     wall = time.monotonic() - began

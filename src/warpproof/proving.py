@@ -161,8 +161,10 @@ def _advice(task: Task, outcome: Outcome, began: float) -> tuple[Advice, ...]:
     """What a proved kernel could do without, if that is cheap to find out."""
     if task.later:
         return ()
-    left = began + task.seconds - time.monotonic()
-    return tuple(redundant(task.kernel, task.launch, outcome.executed, outcome.figures["steps"], left))
+    end = began + task.seconds
+    needed = Search(task.kernels, task.launch, task.reference, end).needed
+    steps, left = outcome.figures["steps"], end - time.monotonic()
+    return tuple(redundant(task.kernel, task.launch, outcome.executed, steps, left, needed))
 
 
 def _admits_something(launch: Launch) -> Claim:

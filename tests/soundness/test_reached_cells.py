@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from proof_cases import Small, element, proved, put, verdicts, word
 
+from warpproof.counterexample import Search
 from warpproof.equivalence import redundant
 from warpproof.ptx import load, resolve
 from warpproof.reference import load_launch
@@ -66,15 +67,26 @@ def test_two_stores_make_two_segments() -> None:
     assert not proved(rows(FILL + second + BARRIER + pick + OUT), rotate)
 
 
+def never(instruction: int) -> bool:
+    """No run shows the need of any instruction."""
+    return False
+
+
 def advised(body: str) -> list[int]:
     """The barriers, numbered in code order, that are said to be unnecessary."""
     kernel = rows(body)
     code = resolve(load(kernel.ptx()), "k")
     launch = load_launch(kernel.manifest())
     sites = [i for i, x in enumerate(code.code) if x.name in ("bar", "membar", "fence")]
-    found = redundant(code, launch, frozenset(range(len(code.code))), 100, 60.0)
-    lines = [a.ptx_line for a in found]
-    return [k for k, i in enumerate(sites) if code.code[i].span.line in lines]
+    needed = {i for i in sites if Search((code,), launch, rotate, time.monotonic() + 20.0).needed(i)}
+    found = []
+    for known in (never, needed.__contains__):
+        lines = [a.ptx_line for a in redundant(code, launch, frozenset(range(len(code.code))), 100, 60.0, known)]
+        found.append([k for k, i in enumerate(sites) if code.code[i].span.line in lines])
+    assert found[0] == found[1]
+    assert all(sites[k] not in needed for k in found[0])
+    assert len(needed) >= min(1, len(sites) - len(found[0]))
+    return found[0]
 
 
 @pytest.mark.parametrize(("body", "wanted"), [
@@ -92,5 +104,5 @@ def test_advice_needs_time() -> None:
     kernel = rows(FILL + BARRIER + BARRIER + ROTATED + OUT)
     code, launch = resolve(load(kernel.ptx()), "k"), load_launch(kernel.manifest())
     began = time.monotonic()
-    assert redundant(code, launch, frozenset(range(len(code.code))), 100, -1.0) == []
-    assert redundant(code, launch, frozenset(range(len(code.code))), 1e9, began) == []
+    assert redundant(code, launch, frozenset(range(len(code.code))), 100, -1.0, never) == []
+    assert redundant(code, launch, frozenset(range(len(code.code))), 1e9, began, never) == []

@@ -231,8 +231,12 @@ def _repeated(value: int, dtype: str) -> int | Content:
 
 
 def run_call(kernels: Sequence[Kernel], call: Call, step_limit: int = 10_000_000, schedule: str = "min-pc", *,
-             races: bool = True, direction: str = "", poison: int | None = None) -> Outcome:
-    """The bit-exact run of the call: its launches in order, each with its kernel, on one memory."""
+             races: bool = True, direction: str = "", poison: int | None = None,
+             without: frozenset[int] = frozenset()) -> Outcome:
+    """The bit-exact run of the call: its launches in order, each with its kernel, on one memory.
+
+    Instructions `without`, by their place in a kernel's code, do nothing.
+    """
     outcomes: list[Outcome] = []
     for kernel, stage in zip(kernels, call.launch.stages(), strict=True):
         launch = concrete_launch(call, stage)
@@ -240,7 +244,7 @@ def run_call(kernels: Sequence[Kernel], call: Call, step_limit: int = 10_000_000
             launch = replace(launch, poison=poison)
         before = outcomes[-1].buffers if outcomes else {}
         outcomes.append(emulate(kernel, launch, step_limit=step_limit, schedule=schedule, races=races,
-                                direction=direction, memory=before))
+                                direction=direction, memory=before, without=without))
         if not outcomes[-1].completed:
             break
     if len(outcomes) == 1 and len(kernels) == 1:

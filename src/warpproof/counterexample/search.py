@@ -51,6 +51,8 @@ MAX_FIXED_GRID: Final = 1 << 19
 _SCALARS: Final = (3.0, -1.5)
 SCHEDULES: Final = ("min-pc", "round-robin", "reversed")
 GLANCES: Final = 12
+_REMOVALS: Final = 3
+"""Sizes at which a run without an instruction is made."""
 OTHER_POISON: Final = 0x0123456789ABCDEF
 
 
@@ -102,20 +104,32 @@ class Search:
                 return found
         return None
 
+    def needed(self, instruction: int) -> bool:
+        """True when a run that leaves the instruction out shows a race, or threads that do not meet at a barrier."""
+        for sizes in itertools.islice(self.admitted_sizes(), _REMOVALS):
+            for call in itertools.islice(self._calls(sizes), 1):
+                try:
+                    outcome = run_call(self.kernels, call, 100_000, without=frozenset({instruction}))
+                except (Unsupported, InputError):
+                    return False
+                if any(PROPERTY.get(f.kind) in ("races", "barriers") for f in outcome.findings):
+                    return True
+        return False
+
     def _attempts(self) -> Iterator[tuple[Call, Mapping[str, Array], str]]:
         """First one run of each of some sizes, since most faults show in any run of the right size; then the rest."""
-        for sizes in itertools.islice(self._sizes(), self.launch.examples + len(self.hints) + GLANCES):
+        for sizes in itertools.islice(self.admitted_sizes(), self.launch.examples + len(self.hints) + GLANCES):
             for call in itertools.islice(self._calls(sizes), 1):
                 if (expected := self._expected(call)) is not None:
                     yield call, expected, SCHEDULES[0]
-        for sizes in self._sizes():
+        for sizes in self.admitted_sizes():
             calls = {id(call): call for call in self._calls(sizes)}.values()
             known = [(call, e) for call in calls if (e := self._expected(call)) is not None]
             for schedule, (call, values) in itertools.product(SCHEDULES, known):
                 yield call, values, schedule
 
     # ------------------------------------------------------------------ sizes
-    def _sizes(self) -> Iterator[dict[str, int]]:
+    def admitted_sizes(self) -> Iterator[dict[str, int]]:
         """Admitted sizes: the contract's own samples and hints, then small ones, each once."""
         seen: set[tuple[int, ...]] = set()
         for sizes in itertools.chain(self._given(), self._small()):

@@ -7,6 +7,7 @@ still meet at the others. Each is left out alone: two that are unnecessary need 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Final
 
 from warpproof.core import Advice, Status, Unsupported
@@ -17,9 +18,15 @@ from warpproof.reference import Launch
 STEPS: Final = 60_000  # symbolic steps to spend; more barriers than that allows are not looked at
 
 
-def redundant(kernel: Kernel, launch: Launch, executed: frozenset[int], steps: float, seconds: float) -> list[Advice]:
-    """The barriers and fences without which the ordering of all accesses is still proved, in code order."""
-    sites = [i for i in sorted(executed) if i < len(kernel.code) and _removable(kernel.code[i])]
+def redundant(
+    kernel: Kernel, launch: Launch, executed: frozenset[int], steps: float, seconds: float,
+    needed: Callable[[int], bool],
+) -> list[Advice]:
+    """The barriers and fences without which the ordering of all accesses is still proved, in code order.
+
+    `needed` says, by runs, which instructions there is no use in leaving out.
+    """
+    sites = [i for i in sorted(executed) if i < len(kernel.code) and _removable(kernel.code[i]) and not needed(i)]
     if steps * len(sites) > STEPS:
         return []
     deadline = time.monotonic() + seconds

@@ -31,7 +31,8 @@ _ALL_CTAS: Final = 1 << 18
 
 def emulate(kernel: Kernel, launch: ConcreteLaunch, *, ctas: Sequence[tuple[int, int, int]] | None = None,
             step_limit: int = 10_000_000, schedule: str = "min-pc", seed: int = 0, races: bool = True,
-            batch_ctas: int | None = None, direction: str = "", memory: Mapping[str, Region] | None = None) -> Outcome:
+            batch_ctas: int | None = None, direction: str = "", memory: Mapping[str, Region] | None = None,
+            without: frozenset[int] = frozenset()) -> Outcome:
     """The outcome of running `ctas` (None: the whole grid) of the launch; the findings are facts of this one execution.
 
     `step_limit` counts vector instructions. `schedule` is one of `SCHEDULES`, `seed` is for the random one. `races`
@@ -40,13 +41,14 @@ def emulate(kernel: Kernel, launch: ConcreteLaunch, *, ctas: Sequence[tuple[int,
     launch and `Unsupported` when an executed instruction has no exact meaning here. `direction` (rp, rm, rz) makes
     operations that round to nearest round that way instead: the spread of such runs shows how far rounding can move a
     result. `memory` holds buffers and variables, by name, as an earlier launch left them.
+    The kernel's instructions `without` do nothing.
     """
     check_launch(launch)
     if schedule not in SCHEDULES:
         raise InputError("CLI625", f"no schedule {schedule!r}; there are {', '.join(SCHEDULES)}")
     _check_block(kernel, launch)
     chosen = _chosen(launch, ctas)
-    program = Program(kernel)
+    program = Program(kernel, without)
     run = Run(program, launch, chosen, races=races, step_limit=step_limit, direction=direction,
               memory=memory or {})
     size = _batch_size(program, launch, run.shared_size, batch_ctas)

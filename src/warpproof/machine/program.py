@@ -47,10 +47,10 @@ class Program:
     """The code of a kernel and its callees end to end; a pc indexes it. Function 0 is the kernel.
 
     `ends` marks the pcs that begin a basic block. Every `.param` variable and device-function parameter has one offset
-    in the per-lane frame, which is enough because recursion is refused.
+    in the per-lane frame, which is enough because recursion is refused. The kernel's instructions `without` do nothing.
     """
 
-    def __init__(self, kernel: Kernel) -> None:
+    def __init__(self, kernel: Kernel, without: frozenset[int] = frozenset()) -> None:
         if kernel.address_size != 64:
             raise Unsupported(".address_size 32", "only 64-bit addresses are emulated")
         self.kernels = _reachable(kernel)
@@ -65,6 +65,7 @@ class Program:
             self.starts[n] + index for n, k in enumerate(self.kernels) for index in k.labels.values()
         }
         self.frame_offsets, self.frame_size = self._frame()
+        self._without = without
         self._steps: list[Step | None] = [None] * len(self.code)
         self._calls: dict[int, Call] = {}
 
@@ -84,7 +85,8 @@ class Program:
         if bound.control == "bra":
             target = self.label(function, instruction.operands[0])
         register, negated = (None, False) if guard is None else (guard.register, guard.negated)
-        step = Step(instruction, function, register, negated, bound.control, decoded, target)
+        control = "nop" if pc in self._without else bound.control
+        step = Step(instruction, function, register, negated, control, decoded, target)
         self._steps[pc] = step
         return step
 

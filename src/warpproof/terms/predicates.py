@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,7 @@ class PredicateArena(IntegerArena):
     def __init__(self, lanes: int) -> None:
         super().__init__(lanes)
         self._preds: dict[object, Pred] = {}
+        self._conjunctions: dict[frozenset[int], Pred] = {}  # by the ids of their parts, as the ranges stand
         self.true = self._pred("true", (), None, ())
         self.false = self._pred("false", (), None, ())
 
@@ -173,6 +174,13 @@ class PredicateArena(IntegerArena):
         return self._pred("state", (), atom, ())
 
     # ------------------------------------------------------------------ boolean structure
+    def restrict(self, ident: int, lo: int | None, hi: int | None) -> None:
+        """Intersect the known range of an atom."""
+        before = self.ranges.get(ident)
+        super().restrict(ident, lo, hi)
+        if before is not None and before != self.ranges[ident]:
+            self._conjunctions.clear()
+
     def conjuncts(self, p: Pred) -> tuple[Pred, ...]:
         """The conjuncts of a predicate; none for true."""
         return p.args if p.op == "and" else () if p.op == "true" else (p,)
@@ -184,6 +192,13 @@ class PredicateArena(IntegerArena):
             flat.extend(self.conjuncts(p))
         if len(flat) < 2:
             return flat[0] if flat else self.true
+        key = frozenset([p.id for p in flat])
+        known = self._conjunctions.get(key)
+        if known is None:
+            known = self._conjunctions[key] = self._conjoined(flat)
+        return known
+
+    def _conjoined(self, flat: Sequence[Pred]) -> Pred:
         mask: BoolVector | None = None
         bounds: dict[object, tuple[Poly, Coef]] = {}
         out: set[Pred] = set()
@@ -213,10 +228,10 @@ class PredicateArena(IntegerArena):
         return self._pred("and", tuple(sorted(out)), None, ()) if out else self.true
 
     def _contradictory(self, parts: set[Pred]) -> bool:
-        les = [p for p in parts if p.op == "le"]
-        for p in les:
-            q = self.negate(p)
-            if any(self._implies_one(r, q) for r in les if r is not p):
+        les = [(p, p.data.atoms()) for p in parts if p.op == "le"]
+        for k, (p, atoms) in enumerate(les[1:], 1):
+            near = [r for r, others in les[:k] if not atoms.isdisjoint(others)]  # each can hold: alone, or if unrelated
+            if near and (q := self.negate(p)) and any(self._implies_one(r, q) for r in near):
                 return True
         return any(p.op in ("eq", "ne", "fcmp") and self.negate(p) in parts for p in parts)
 
