@@ -17,7 +17,7 @@ import numpy as np
 from warpproof.algebra import limits
 from warpproof.core import Claim, Reason, Status, Unsupported
 from warpproof.equivalence.choices import as_choice, as_extremum
-from warpproof.equivalence.matching import products
+from warpproof.equivalence.inversion import choices_of, invert
 from warpproof.equivalence.outputs import Output, OutputChecker
 from warpproof.equivalence.pieces import Part, Splitter, crosses_lanes, is_data
 from warpproof.equivalence.rewriting import Rewriter
@@ -247,11 +247,11 @@ class Contributions:
         pairs += [(x, y) for d, e in fixed.items() for x in reads_of(a, e) for y in reads_of(a, at[d])]
         found: dict[int, list[Poly]] = {v: [] for v in s.variables}
         for ((name, pattern), (other, target)), digits in product(pairs, (True, False)):
-            solved = self.matcher.invert(pattern, target, s.variables, digits=digits) if name == other else None
+            solved = invert(pattern, target, s.variables, digits=digits) if name == other else None
             for v, q in (solved or {}).items():
                 if q not in found[v]:
                     found[v].append(q)
-        yield from products([found[v] for v in s.variables])
+        yield from choices_of([found[v] for v in s.variables])
 
     def _tiled(self, op: str, s: Summand, pieces: list[Piece]) -> bool:
         answer = tiles(self.facts, op, s, pieces)

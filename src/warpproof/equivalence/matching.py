@@ -16,6 +16,8 @@ import numpy as np
 
 from warpproof.algebra import Form, Normaliser
 from warpproof.core import Unsupported
+from warpproof.equivalence.intervals import consecutive
+from warpproof.equivalence.inversion import choices_of, invert
 from warpproof.equivalence.lanewise import AtLane, Progression, drawn, own, progressions, steps, together
 from warpproof.equivalence.pieces import Part, Splitter, crosses_lanes
 from warpproof.solve import (
@@ -31,7 +33,7 @@ from warpproof.solve import (
     quotients,
     within,
 )
-from warpproof.terms import Arena, Coef, IntVector, Poly, Pred, Real, TermMap, const, divide_monomial
+from warpproof.terms import Arena, IntVector, Poly, Pred, Real, TermMap, const
 
 _FEW_LANES: Final = 4
 
@@ -94,14 +96,22 @@ class Matcher:
         """Lanes that draw on the same source lanes are one class; each class is one question."""
         active = self.facts.mask(path)
         lanes = np.arange(self.arena.lanes) if active is None else np.nonzero(active)[0]
-        if not fold.uniform and len(lanes) > _FEW_LANES:
-            found = self._by_progressions(x, fold, op, path, lanes)
-            if found is not None:
-                return found
-        classes = self._classes(x, op, lanes)
-        if len(classes) > 64:
-            raise Unsupported("reduction", "more than 64 different lane groups")
-        return all(self._one_row(x, fold, op, path, members) for members in classes)
+        several = not fold.uniform and len(lanes) > _FEW_LANES
+        if several and self._in_sequence(x, fold, op, path, lanes):
+            return True
+        found = self._by_progressions(x, fold, op, path, lanes) if several else None
+        if found is not None:
+            return found
+        rows = (self._one_row(x, fold, op, path, members) for members in self._classes(x, op, lanes))
+        return all(q is not None and self._tiles(*q) for q in rows)
+
+    def _in_sequence(self, x: Real, fold: Real, op: str, path: Pred, lanes: IntVector) -> bool:
+        """Every class of lanes adds up consecutive intervals."""
+        try:
+            rows = (self._one_row(x, fold, op, path, members) for members in self._classes(x, op, lanes))
+            return all(q is not None and self._consecutive(*q) for q in rows)
+        except Unsupported:
+            return False
 
     def _by_progressions(self, x: Real, fold: Real, op: str, path: Pred, lanes: IntVector) -> bool | None:
         """One question for each progression of lanes; None when the lanes do not form such."""
@@ -165,7 +175,10 @@ class Matcher:
         table = np.concatenate(columns, axis=1)[lanes]
         _, inverse = np.unique(table, axis=0, return_inverse=True)
         flat = inverse.reshape(-1)
-        return [lanes[flat == k] for k in range(int(flat.max(initial=-1)) + 1)]
+        classes = [lanes[flat == k] for k in range(int(flat.max(initial=-1)) + 1)]
+        if len(classes) > 64:
+            raise Unsupported("reduction", "more than 64 different lane groups")
+        return classes
 
     def _sources(self, x: Real, op: str, columns: list[IntVector]) -> None:
         if x.op == "red":
@@ -187,7 +200,10 @@ class Matcher:
         else:
             columns.append(np.arange(self.arena.lanes)[:, None])
 
-    def _one_row(self, x: Real, fold: Real, op: str, path: Pred, members: IntVector) -> bool:
+    def _one_row(
+        self, x: Real, fold: Real, op: str, path: Pred, members: IntVector
+    ) -> tuple[Opened, list[Piece], Pred] | None:
+        """The question whether x is the fold at lanes that draw on the same lanes; None when it cannot be asked."""
         a = self.arena
         lead = int(members[0])
         to_lead = np.arange(a.lanes)
@@ -214,9 +230,9 @@ class Matcher:
                 if self.facts.infeasible(here_guard):
                     continue
                 self.why = "a summand of the kernel is not a summand of the reference"
-                return False
+                return None
             pieces.append(Piece((part.guard,), part.loops, (), solved, part.weight))
-        return self._tiles(*self._without_shared(opened, pieces, local), local)
+        return *self._without_shared(opened, pieces, local), local
 
     def where_it_counts(self, p: Part) -> Part:
         """The part with lanes that do not contribute replaced by one that does, so that only these are compared."""
@@ -349,7 +365,7 @@ class Matcher:
             for x in have:
                 if x[0] != y[0]:
                     continue
-                part = self.invert(y[1], x[1], opened.variables)
+                part = invert(y[1], x[1], opened.variables)
                 if part is None:
                     continue
                 for v, q in part.items():
@@ -358,42 +374,22 @@ class Matcher:
                         found[v].append(q)
         if any(v not in found for v in opened.variables):
             return
-        for values in products([found[v] for v in opened.variables]):
+        for values in choices_of([found[v] for v in opened.variables]):
             if values not in seen:
                 seen.add(values)
                 yield values
 
-    def invert(
-        self, pattern: Poly, target: Poly, variables: tuple[int, ...], *, digits: bool = False
-    ) -> dict[int, Poly] | None:
-        """Solve pattern(variables) = target, the variable with the largest stride first; with `digits`, constants are
-        shared out between strides as in a mixed radix number."""
-        rest = target
-        slopes = []
-        for v in variables:
-            slope, other = pattern.split(v)
-            if not slope.terms:
-                continue
-            if set(slope.atoms()) & set(variables):
-                return None
-            pattern = other
-            slopes.append((v, slope))
-        rest = rest - pattern
-        slopes.sort(key=lambda t: (-len(_lead(t[1])[0]), -abs(_leading(t[1]))))
-        out: dict[int, Poly] = {}
-        for v, slope in slopes:
-            m, c = _lead(slope)
-            if not isinstance(c, int):
-                return None
-            out[v] = divide_monomial(rest, m, c)[0]
-            rest = rest - out[v] * slope
-            if digits and not m and c > 1:
-                share = const(rest.constant // c)
-                out[v], rest = out[v] + share, rest - share * c
-        return out if not rest.terms else None
-
     # ------------------------------------------------------------------ sets
+    def _consecutive(self, opened: Opened, pieces: list[Piece], path: Pred) -> bool:
+        if len(opened.variables) != 1:
+            return False
+        domain = opened.variables[0], self.arena.conjuncts(opened.domain)
+        return consecutive(self.facts, domain, pieces, path)
+
     def _tiles(self, opened: Opened, pieces: list[Piece], path: Pred) -> bool:
+        if self._consecutive(opened, pieces, path):
+            self.log.append({"fold": opened.op, "intervals": len(pieces)})
+            return True
         a = self.arena
         domain = a.conjuncts(opened.domain)
         facts = (*self.facts.launch, *(p for p in a.conjuncts(path) if p.uniform))
@@ -453,26 +449,6 @@ def _at_lane(p: Piece, lanes: int, lane: int) -> IntVector:
     w = np.zeros(lanes, np.int64)
     w[lane] = _count(p, lane)
     return w
-
-
-def _lead(p: Poly) -> tuple[tuple[int, ...], Coef]:
-    """The monomial of highest degree with its coefficient."""
-    return max(p.terms.items(), key=lambda t: (len(t[0]), t[0]))
-
-
-def _leading(p: Poly) -> int:
-    c = _lead(p)[1]
-    return c if isinstance(c, int) else 0
-
-
-def products(choices: list[list[Poly]]) -> Iterator[tuple[Poly, ...]]:
-    """One of the first choices of each list, in all combinations."""
-    if not choices:
-        yield ()
-        return
-    for q in choices[0][:4]:
-        for tail in products(choices[1:]):
-            yield (q, *tail)
 
 
 def _reads(arena: Arena, x: Real) -> list[tuple[object, Poly]]:

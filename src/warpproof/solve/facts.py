@@ -194,7 +194,15 @@ class Facts:
     def _bounded(self, path: Pred, claim: Pred) -> Pred:
         """The path with bounds of the quotients in the claim, which are shown first."""
         found = [a for a in quotients(self.arena, (claim.data,), self.arena.conjuncts(path)) if a < self._limit]
+        found += [a for a in self._signless(path, claim) if a < self._limit]
         return self.arena.conj((path, *(q for a in found for q in self._digit_bounds(path, a))))
+
+    def _signless(self, path: Pred, claim: Pred) -> list[int]:
+        """The quotients by constants that their ranges do not show to be at least 0."""
+        found = support(self.arena, (claim.data,), self.arena.conjuncts(path))
+        kinds = [a for a in found if a >= 0 and self.arena.atoms[a].kind == "div" and not self.arena.atoms[a].tag]
+        lows = {a: self.arena.ranges.get(a, (None, None))[0] for a in kinds if self.arena.atoms[a].args[1].as_int()}
+        return [a for a, low in lows.items() if low is None or low < 0]
 
     def _by_cancelling(self, path: Pred, claim: Pred, slack: int = 0) -> bool:
         """The claim by multiples of the hypotheses and of the quotients' definitions, which are added up again."""
@@ -276,6 +284,8 @@ class Facts:
             return
         if self.implied(path, arena.le(-n)):
             yield arena.le(-x)
+        if d.as_int() is not None:
+            return
         known = [q for p in (*self.base, *arena.conjuncts(path)) for q in pred_polys(p)]
         inner = [q for a in support(arena, known) for q in arena.atoms[a].args]
         for e in candidates(arena, quotient, [*known, *inner]):

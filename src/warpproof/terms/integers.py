@@ -345,23 +345,58 @@ class IntegerArena:
 
     # ------------------------------------------------------------------ min, max
     def extremum(self, kind: str, args: Iterable[Poly]) -> Poly:
-        """min or max of polynomials, dropping arguments that never decide."""
-        keep: list[Poly] = []
-        for p in args:
-            if any(self._dominates(kind, q, p) for q in keep):
-                continue
-            keep = [q for q in keep if not self._dominates(kind, p, q)] + [p]
+        """min or max of polynomials, dropping arguments that never decide; one inside another where that is shorter."""
+        keep = self._deciding(kind, args)
+        for k, p in enumerate(keep if len(keep) > 1 else ()):
+            inner = self._spread(kind, p)
+            if inner:
+                flat = self._deciding(kind, [*keep[:k], *inner, *keep[k + 1 :]])
+                if len(flat) <= len(keep):
+                    return self.extremum(kind, flat)
         if len(keep) == 1:
             return keep[0]
         if all(p.is_constant() for p in keep):
             pick = np.minimum if kind == "min" else np.maximum
             return const(pick.reduce([np.asarray(p.lanes(self.lanes)) for p in keep]))
+        shared = keep[0].constant
+        if isinstance(shared, int) and shared and all(p.constant is shared or p.constant == shared for p in keep):
+            return self.extremum(kind, [p - shared for p in keep]) + shared
+        if all(_led_by_minus(p) for p in keep):
+            return -self.extremum("max" if kind == "min" else "min", [-p for p in keep])
         return self.derived(kind, tuple(sorted(keep, key=lambda p: p.key.__repr__())))
+
+    def _deciding(self, kind: str, args: Iterable[Poly]) -> list[Poly]:
+        """The arguments but for those that another one always decides over."""
+        keep: list[Poly] = []
+        for p in args:
+            if not any(self._dominates(kind, q, p) for q in keep):
+                keep = [q for q in keep if not self._dominates(kind, p, q)] + [p]
+        return keep
+
+    def _spread(self, kind: str, p: Poly) -> list[Poly]:
+        """Arguments whose min (or max) is p = min(…) + q, as addition distributes over it; none for another p."""
+        found = []
+        for m, c in p.terms.items():
+            if len(m) == 1 and self.atoms[m[0]].kind in ("min", "max"):
+                if not isinstance(c, int) or abs(c) != 1 or (self.atoms[m[0]].kind == kind) != (c == 1):
+                    return []
+                found.append((m[0], c))
+        if len(found) != 1:
+            return []
+        atom, sign = found[0]
+        rest = p - Poly({(atom,): sign})
+        return [rest + q * sign for q in self.atoms[atom].args]
 
     def _dominates(self, kind: str, p: Poly, q: Poly) -> bool:
         """p decides over q in every lane: p ≤ q for min, p ≥ q for max."""
         lo, hi = self.bounds(p - q)
         return (hi is not None and hi <= 0) if kind == "min" else (lo is not None and lo >= 0)
+
+
+def _led_by_minus(p: Poly) -> bool:
+    """The first of the unknowns has a negative factor."""
+    led = [c for m, c in sorted(p.terms.items(), key=lambda t: t[0]) if m][:1]
+    return bool(led) and bool(np.all(np.asarray(led[0]) < 0))
 
 
 def _interval_mul(a: Range, b: Range) -> Range:
