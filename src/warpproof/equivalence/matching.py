@@ -16,12 +16,12 @@ import numpy as np
 
 from warpproof.algebra import Form, Normaliser
 from warpproof.core import Unsupported
-from warpproof.equivalence.intervals import consecutive
 from warpproof.equivalence.inversion import choices_of, invert
 from warpproof.equivalence.lanewise import AtLane, Progression, drawn, own, progressions, steps, together
 from warpproof.equivalence.pieces import Part, Splitter, crosses_lanes
 from warpproof.solve import (
     Answer,
+    Consecutive,
     Facts,
     Piece,
     Problem,
@@ -64,6 +64,7 @@ class Matcher:
 
     def __init__(self, arena: Arena, normal: Normaliser, facts: Facts) -> None:
         self.arena, self.normal, self.facts = arena, normal, facts
+        self.intervals = Consecutive(facts)
         self.log: list[dict[str, object]] = []
         self.why = ""
         self._memo: dict[tuple[int, int, int], Real | None] = {}
@@ -192,9 +193,7 @@ class Matcher:
         elif x.op in (op, "sel") and x.folds:
             if x.pred is not None and not x.pred.uniform:
                 mask = self.arena.mask_of(x.pred)
-                if mask is None:
-                    raise Unsupported("reduction", "a lane-dependent choice between reductions")
-                columns.append(mask.astype(np.int64)[:, None])
+                columns.append((np.arange(self.arena.lanes) if mask is None else mask.astype(np.int64))[:, None])
             for y in x.args:
                 self._sources(y, op, columns)
         else:
@@ -384,7 +383,7 @@ class Matcher:
         if len(opened.variables) != 1:
             return False
         domain = opened.variables[0], self.arena.conjuncts(opened.domain)
-        return consecutive(self.facts, domain, pieces, path)
+        return self.intervals.holds(domain, pieces, path)
 
     def _tiles(self, opened: Opened, pieces: list[Piece], path: Pred) -> bool:
         if self._consecutive(opened, pieces, path):

@@ -14,6 +14,7 @@ from warpproof.solve import (
     disjoint,
     equal_index_same_thread,
     flattened,
+    in_order,
     injective,
     regrouped,
     single_thread,
@@ -97,14 +98,23 @@ def _buffer(
     both, launch = _pieces(facts, [*loads, *stores], blocks, split)
     problem = Problem(arena, launch)
     writes = both[len(loads) :]
-    claims = [_claim(f"each element of {info.name} is written by one thread", single_thread(problem, writes),
-                     where(stores[0].instruction))]
+    once = single_thread(problem, writes)
+    if not once.holds and _in_order(facts, stores, blocks, split):
+        once = Answer(True, {"intervals": len(stores)})
+    claims = [_claim(f"each element of {info.name} is written by one thread", once, where(stores[0].instruction))]
     if loads:
         reads = both[: len(loads)]
         text = f"an element of {info.name} is read only by the thread that writes it"
         claims.append(_claim(text, equal_index_same_thread(problem, reads, writes), where(loads[0].instruction)))
         claims.append(_read_first(facts, problem, info.name, loads, stores, both, where))
     return claims
+
+
+def _in_order(facts: Facts, stores: Sequence[Access], blocks: Sequence[int], split: Split) -> bool:
+    """The threads write consecutive intervals of the buffer's rows."""
+    placed = [split(a) for a in stores]
+    pieces = [Piece(facts.arena.conjuncts(a.path), a.loops, tuple(blocks), p) for a, (_, p) in zip(stores, placed)]
+    return len({e for e, _ in placed}) == 1 and in_order(facts, pieces, placed[0][0])
 
 
 def _alone(loads: Sequence[Access], stores: Sequence[Access], both: Sequence[Piece]) -> Iterator[list[Piece]]:
@@ -122,7 +132,8 @@ def _alone(loads: Sequence[Access], stores: Sequence[Access], both: Sequence[Pie
 
 def _claim(text: str, answer: Answer, place: str) -> Claim:
     if answer.holds:
-        return Claim("races", text, Status.SHOWN, "integer-sets", place, data=dict(answer.evidence))
+        kind = "intervals" if "intervals" in answer.evidence else "integer-sets"
+        return Claim("races", text, Status.SHOWN, kind, place, data=dict(answer.evidence))
     hint = str(answer.witness or answer.evidence.get("why", "undecided"))
     case = {"case": {"sizes": dict(answer.witness)}} if isinstance(answer.witness, Mapping) else {}
     return Claim("races", text, Status.BROKEN if answer.holds is False else Status.OPEN, place=place, hint=hint,

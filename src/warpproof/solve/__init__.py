@@ -3,6 +3,7 @@
 from warpproof.solve.coordinates import Coordinates, coordinates, product
 from warpproof.solve.entailment import implies
 from warpproof.solve.facts import Facts
+from warpproof.solve.intervals import Consecutive, in_order
 from warpproof.solve.linearise import Box, Region
 from warpproof.solve.pieces import Piece, without_other_blocks
 from warpproof.solve.quotients import digits, multiple, quotients
@@ -24,9 +25,9 @@ from warpproof.solve.smt import SmtAnswer, SmtWorker, answer_with, ask
 from warpproof.solve.smtlib import Sample, entails, refute_le, sample, script
 
 __all__ = [
-    "Answer", "Box", "Coordinates", "Facts", "Piece", "Problem", "Region", "Sample", "SmtAnswer", "SmtWorker",
-    "answer_with", "ask", "box_of", "coordinates", "covers", "digits", "disjoint", "entails",
-    "equal_index_same_thread", "exactly_once", "flattened", "implies", "injective", "multiple", "nonempty", "product",
-    "quotients", "refute_le", "regrouped", "sample", "script", "single_thread", "tighten", "within",
-    "without_other_blocks",
+    "Answer", "Box", "Consecutive", "Coordinates", "Facts", "Piece", "Problem", "Region", "Sample", "SmtAnswer",
+    "SmtWorker", "answer_with", "ask", "box_of", "coordinates", "covers", "digits", "disjoint", "entails",
+    "equal_index_same_thread", "exactly_once", "flattened", "implies", "in_order", "injective", "multiple",
+    "nonempty", "product", "quotients", "refute_le", "regrouped", "sample", "script", "single_thread", "tighten",
+    "within", "without_other_blocks",
 ]

@@ -358,9 +358,9 @@ class IntegerArena:
         if all(p.is_constant() for p in keep):
             pick = np.minimum if kind == "min" else np.maximum
             return const(pick.reduce([np.asarray(p.lanes(self.lanes)) for p in keep]))
-        shared = keep[0].constant
-        if isinstance(shared, int) and shared and all(p.constant is shared or p.constant == shared for p in keep):
-            return self.extremum(kind, [p - shared for p in keep]) + shared
+        shared = {p.constant if isinstance(p.constant, int) else None for p in keep}
+        if len(shared) == 1 and (k := shared.pop()):
+            return self.extremum(kind, [p - k for p in keep]) + k
         if all(_led_by_minus(p) for p in keep):
             return -self.extremum("max" if kind == "min" else "min", [-p for p in keep])
         return self.derived(kind, tuple(sorted(keep, key=lambda p: p.key.__repr__())))
