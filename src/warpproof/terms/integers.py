@@ -359,8 +359,8 @@ class IntegerArena:
             pick = np.minimum if kind == "min" else np.maximum
             return const(pick.reduce([np.asarray(p.lanes(self.lanes)) for p in keep]))
         shared = {p.constant if isinstance(p.constant, int) else None for p in keep}
-        if len(shared) == 1 and (k := shared.pop()):
-            return self.extremum(kind, [p - k for p in keep]) + k
+        if len(shared) == 1 and (offset := shared.pop()):
+            return self.extremum(kind, [p - offset for p in keep]) + offset
         if all(_led_by_minus(p) for p in keep):
             return -self.extremum("max" if kind == "min" else "min", [-p for p in keep])
         return self.derived(kind, tuple(sorted(keep, key=lambda p: p.key.__repr__())))
