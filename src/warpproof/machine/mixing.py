@@ -6,7 +6,7 @@ import numpy as np
 
 from warpproof.core import Unsupported
 from warpproof.domains import Choice, Float, Int, Pack, Part, Reals, Undef, Value
-from warpproof.terms import Arena, IntVector, Poly, Pred, Real, coefficient
+from warpproof.terms import Arena, Coef, IntVector, Poly, Pred, Real, coefficient
 
 _PARALLEL = frozenset({"add", "mul", "max", "min", "div"})
 
@@ -73,11 +73,20 @@ class Mixer:
         keys = {m for p in moved for m in p.terms}
         out = {}
         for m in keys:
-            rows = [np.broadcast_to(np.asarray(p.terms.get(m, 0), dtype=np.int64), (self.arena.lanes,)) for p in moved]
-            c = coefficient(np.stack(rows)[self.which, np.arange(self.arena.lanes)])
+            c = coefficient(self._chosen([p.terms.get(m, 0) for p in moved]))
             if not (isinstance(c, int) and c == 0):
                 out[m] = c
         return Poly(out)
+
+    def _chosen(self, cs: list[Coef]) -> Coef:
+        """The coefficient whose lane t is that of cs[which[t]]."""
+        if all(isinstance(c, int) for c in cs):
+            return cs[0] if len(set(cs)) == 1 else np.array(cs, np.int64)[self.which]
+        out = np.empty(self.arena.lanes, np.int64)
+        for i, c in enumerate(cs):
+            mine = self.which == i
+            out[mine] = c if isinstance(c, int) else c[mine]
+        return out
 
     def pred(self, ps: list[Pred]) -> Pred:
         """Predicates; comparisons of the same kind are mixed, others are chosen by lane."""

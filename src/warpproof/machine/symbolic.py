@@ -69,6 +69,7 @@ class SymbolicMachine:
         self.roles = Roles(self)
         self.graph: Graph = control_flow(kernel)
         self.decoded: dict[int, tuple[Bound, Decoded | None]] = {}
+        self.fragments: dict[object, Real] = {}  # elements of matrices, by what they are taken from
         self._held: dict[tuple[int, int], bool] = {}
         self._predicate: Pred | None = None
         self._written: list[tuple[str, Any]] = []  # by the predicated instruction under way

@@ -119,9 +119,17 @@ class _Fragment:
             for j, (row, column) in enumerate(elements):
                 self.part[row, column] = i * per + j
                 self.lane[row, column] = np.arange(32)
+        self._taken = machine.fragments
+        self._key = (tuple(x.id for x in self.parts), self.part.tobytes(), self.lane.tobytes())
 
     def take(self, row: IntVector, column: IntVector) -> Real:
         """The node whose lane l of each warp is element (row[l], column[l])."""
+        key = (*self._key, row.tobytes(), column.tobytes())
+        if key not in self._taken:
+            self._taken[key] = self._take(row, column)
+        return self._taken[key]
+
+    def _take(self, row: IntVector, column: IntVector) -> Real:
         n = self.arena.lanes
         source = np.tile(self.lane[row, column], n // 32) + np.arange(n) // 32 * 32
         used, which = np.unique(self.part[row, column], return_inverse=True)

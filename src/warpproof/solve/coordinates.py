@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import Final
 
 from warpproof.solve.facts import Facts
-from warpproof.solve.quotients import digits
+from warpproof.solve.quotients import digits, quotients
 from warpproof.terms import Arena, Poly, Pred, const, divide_monomial
 
 _DIVISION_STEPS: Final = 8
@@ -42,11 +42,26 @@ def coordinates(
     Dimensions whose own coordinates were not shown to be in range count as one, unless `strides` may leave gaps between
     them. `bounded` says that the offset itself is in bounds, so that the first coordinate is.
     """
-    plain = _placed(facts, path, _divided(facts.arena, index, shape, strides), shape, strides, bounded)
-    if (plain is not None and plain.whole) or strides is not None:
-        return plain
-    found = _placed(facts, path, _in_digits(facts.arena, index, shape), shape, None, bounded)
-    return plain if found is None or (plain and len(plain.index) >= len(found.index)) else found
+    best = None
+    for each in _ways(facts.arena, index, shape, strides):
+        found = _placed(facts, path, each, shape, strides, bounded)
+        if found is not None and found.whole:
+            return found
+        if best is None or (found is not None and len(found.index) > len(best.index)):
+            best = found
+    return best
+
+
+def _ways(
+    arena: Arena, index: Poly, shape: tuple[Poly, ...], strides: tuple[Poly, ...] | None
+) -> Iterator[list[Poly] | None]:
+    """Ways to take an index apart, the likelier first: by digits where it has quotients in it."""
+    digital = strides is None and not index.atoms().isdisjoint(quotients(arena, (index,)))
+    if digital:
+        yield _in_digits(arena, index, shape)
+    yield _divided(arena, index, shape, strides)
+    if strides is None and not digital:
+        yield _in_digits(arena, index, shape)
 
 
 def _divided(

@@ -44,6 +44,8 @@ class TermMap:
         pi, a = self._lanes, self.arena
         if self._skip(a.poly_free(p), a.poly_uniform(p)):
             return p
+        if pi is not None and a.uniform_atoms(p):
+            return Poly(_canonical({m: c if isinstance(c, int) else c[pi] for m, c in p.terms.items()}))
         out = Poly({})
         plain: dict[tuple[int, ...], int | IntVector] = {}
         for m, c in p.terms.items():

@@ -24,6 +24,8 @@ class IntegerArena:
         self.ranges: dict[int, Range] = {}
         self.elements: dict[tuple[str, int], Range] = {}  # (buffer, version) -> range of its integer elements
         self._atom_key: dict[object, Atom] = {}
+        self._free: dict[frozenset[int], frozenset[int]] = {}  # by sets of atoms
+        self._uniform: dict[frozenset[int], bool] = {}
 
     # ------------------------------------------------------------------ atoms
     def _new(
@@ -90,11 +92,10 @@ class IntegerArena:
 
     def poly_free(self, p: Poly) -> frozenset[int]:
         """Loop, state, bound and index atoms a polynomial depends on."""
-        out: frozenset[int] = EMPTY
-        for a in p.atoms():
-            f = self.atoms[a].free
-            if f and not f <= out:
-                out = out | f
+        atoms = p.atoms()
+        out = self._free.get(atoms)
+        if out is None:
+            out = self._free[atoms] = EMPTY.union(*(self.atoms[a].free for a in atoms))
         return out
 
     def chooses(self, p: Poly) -> bool:
@@ -108,7 +109,15 @@ class IntegerArena:
 
     def poly_uniform(self, p: Poly) -> bool:
         """True when the polynomial is syntactically the same in every lane."""
-        return p.uniform() and all(self.atoms[a].uniform for a in p.atoms())
+        return p.uniform() and self.uniform_atoms(p)
+
+    def uniform_atoms(self, p: Poly) -> bool:
+        """True when no atom of the polynomial differs by lane; its factors may."""
+        atoms = p.atoms()
+        out = self._uniform.get(atoms)
+        if out is None:
+            out = self._uniform[atoms] = all(self.atoms[a].uniform for a in atoms)
+        return out
 
     # ------------------------------------------------------------------ ranges
     def bounds(self, p: Poly) -> Range:
