@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from proof_cases import Small, element, proved, put, vector, verdicts
+from proof_cases import Small, element, proved, put, vector, verdicts, word
 
 ONE = {"preconditions": ("n >= 1", "n <= 10000"), "grid": ("1",)}
 SQUARE = (("x", "ptr_in", "f32", ("n", "n")), vector("z"), vector("u"), vector("y", "ptr_out"))
@@ -81,3 +81,34 @@ def test_a_choice_by_a_running_sum_is_of_its_own_iteration(reference: Any) -> No
     assert verdicts(signs(early=True), reference)["overall"] != "PROVED"
     if reference is positive_before:
         assert proved(signs(early=False), reference)
+
+
+# ---------------------------------------------------------------------- loops that are not entered
+def refilled(far: int, sync: str) -> Small:
+    """A cell of shared memory is filled, refilled in each of n iterations, and stored after the loop."""
+    return Small(f"""{word('%r10', '%t')} {element('%f1', 'x', '%g')} st.shared.f32 [%r10], %f1;
+        xor.b32 %r12, %t, {far}; {word('%r11', '%r12')}
+        mov.f32 %f5, 0f00000000; mov.u32 %r1, 0; setp.ge.s32 %p1, %r1, %i_n; @%p1 bra E;
+        L: ld.shared.f32 %f2, [%r10]; add.f32 %f5, %f5, %f2; {sync}
+        {element('%f3', 'w', '%t')} st.shared.f32 [%r10], %f3; {sync}
+        add.s32 %r1, %r1, 1; setp.lt.s32 %p2, %r1, %i_n; @%p2 bra L;
+        E: bar.sync 0; ld.shared.f32 %f4, [%r11]; {put('%f4', 'y', '%g')}""",
+                 (("x", "ptr_in", "f32", ("b", "64")), ("w", "ptr_in", "f32", ("64",)),
+                  ("y", "ptr_out", "f32", ("b", "64"))), ("b", "n"),
+                 ("b >= 1", "b <= 1000", "n >= 0", "n <= 1000"), ("b",))
+
+
+@pytest.mark.parametrize("sync", ["", "bar.sync 0;"])
+def test_a_cell_keeps_its_contents_where_the_loop_is_not_entered(sync: str) -> None:
+    plain, turned = refilled(0, sync), refilled(63, sync)
+
+    def always(x: Any, w: Any, b: Any, n: Any) -> dict[str, Any]:
+        return {"y": np.zeros((b, 64)) + w[None, :]}
+
+    def entered(x: Any, w: Any, b: Any, n: Any) -> dict[str, Any]:
+        return {"y": np.where(n > 0, np.zeros((b, 64)) + w[None, :], x)}
+
+    assert not proved(plain, always)
+    assert proved(plain, entered)
+    assert not proved(turned, lambda x, w, b, n: {"y": always(x, w, b, n)["y"][:, ::-1]})
+    assert proved(turned, lambda x, w, b, n: {"y": entered(x, w, b, n)["y"][:, ::-1]})
