@@ -143,3 +143,16 @@ def test_producer_and_consumer(count: int) -> None:
 ])
 def test_wrong_producers_and_consumers(kernel: Small) -> None:
     assert not settled(kernel)
+
+
+@pytest.mark.parametrize(("threads", "good"), [(128, True), (96, False), (64, False)])
+def test_a_phase_ends_with_the_thread_it_waits_for(threads: int, good: bool) -> None:
+    """Two warps arrive and two wait. Where 96 threads complete the phase, one producer may still be writing."""
+    shape = ["n", "64"]
+    body = f"""and.b32 %r3, %t, 63; shl.b32 %r2, %c, 6; add.s32 %r2, %r2, %r3; {word('%r20', '%r3')}
+        setp.gt.u32 %p1, %t, 63; @%p1 bra SECOND; {element('%f1', 'x', '%r2')} st.shared.f32 [%r20], %f1;
+        bar.arrive 1, {threads}; bra DONE;
+        SECOND: bar.sync 1, {threads}; ld.shared.f32 %f2, [%r20]; {put('%f2', 'y', '%r2')}"""
+    kernel = Small(body, (("x", "ptr_in", "f32", shape), ("y", "ptr_out", "f32", shape)), ("n",),
+                   ("n >= 1", "n <= 10000"), ("n",), 128)
+    assert proved(kernel, lambda x, n: {"y": x + 0.0}) == good

@@ -67,6 +67,21 @@ def test_two_stores_make_two_segments() -> None:
     assert not proved(rows(FILL + second + BARRIER + pick + OUT), rotate)
 
 
+VECTORS = [("v2", 2, True), ("v2", 1, False), ("v4", 4, True), ("v4", 2, False)]
+
+
+@pytest.mark.parametrize(("vector", "step", "good"), VECTORS)
+def test_vectors_at_a_symbol_are_aligned(vector: str, step: int, good: bool) -> None:
+    registers = "%f2, %f3" if vector == "v2" else "%f2, %f3, %f4, %f5"
+    body = f"""{FILL} {BARRIER} and.b32 %r1, %i_k, 7; mul.lo.s32 %r1, %r1, {step}; {word('%r21', '%r1')}
+        ld.shared.{vector}.f32 {{{registers}}}, [%r21]; {OUT}"""
+
+    def wanted(x: Any, n: Any, k: Any) -> dict[str, Any]:
+        return {"y": x[:, (0 * np.arange(64) + k) % 8 * step]}
+
+    assert proved(rows(body), wanted) == good
+
+
 def never(instruction: int) -> bool:
     """No run shows the need of any instruction."""
     return False

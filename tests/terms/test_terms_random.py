@@ -7,9 +7,9 @@ from fractions import Fraction
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from term_oracle import LANES, Maker
+from term_oracle import LANES, Maker, loaded
 
-from warpproof.terms import Access, Poly, const
+from warpproof.terms import Access, Poly, TermMap, const
 
 seeds = st.integers(0, 2**32)
 often = settings(max_examples=80, deadline=None)
@@ -253,3 +253,25 @@ def test_poison_survives_a_product_with_zero() -> None:
     p = a.poison("nobody wrote it")
     for x in (a.mul(a.zero, p), a.mul(p, a.zero), a.add(a.zero, p), a.sel(a.le(mk.variable(mk.m) - 3), p, a.one)):
         assert x.poisoned
+
+
+@often
+@given(seeds)
+def test_a_term_put_into_nested_folds_keeps_their_variables_apart(seed: int) -> None:
+    """A fold put in for an unknown raises the inner fold, in which the outer variable is still free."""
+    mk = Maker(seed)
+    a, s = mk.arena, mk.arena.fresh("state", "s")
+    pick = Access("x")
+    j, k = (a.fresh("index", name).id for name in "jk")
+    inside = [a.conj((a.le(-mk.variable(v)), a.le(mk.variable(v) - mk.variable(mk.n) + 1))) for v in (j, k)]
+    p = mk.variable(j) * mk.rng.choice([1, 2, 5]) + mk.variable(k) * mk.rng.choice([1, 3])
+    inner = a.fold("add", k, inside[1], a.mul(a.load(pick, p), a.state(s.id, 0)))
+    outer = a.fold("add", j, inside[0], a.add(a.load(Access("yy"), mk.variable(j)), inner))
+    y, meaning = mk._folded(*mk.real(1))
+    new = TermMap(a, lambda i: None, lambda x: y if x.op == "state" else None, lambda q: None).real(outer)
+    e = mk.env()
+    for t in range(LANES):
+        wanted = sum((loaded("yy", v) + sum(
+            loaded("x", mk.oracle.poly(p, {**e, j: v, k: w}, t)) * meaning(e, t) for w in range(e[mk.n])
+        ) for v in range(e[mk.n])), Fraction(0))
+        assert mk.oracle.real(new, e, t) == wanted

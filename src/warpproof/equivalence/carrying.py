@@ -133,7 +133,7 @@ class Carrier:
         match x.op:
             case "const":
                 return t.rational(x.data)
-            case "load":
+            case "load" if x.data[0].version == 0:  # later versions are other contents in another launch
                 return t.load(x.data[0], self.poly(x.data[1]))
             case "int":
                 return t.of_int(self.poly(x.data))
@@ -198,10 +198,13 @@ class Carrier:
 
 
 def fit(columns: Sequence[IntVector], values: IntVector) -> tuple[int, list[int]]:
-    """(start, slopes) of the integer linear function of the columns that gives the values."""
-    table = np.column_stack([np.ones(len(values), np.int64), *columns]).astype(np.float64)
-    found = np.linalg.lstsq(table, values.astype(np.float64), rcond=None)[0]
+    """(start, slopes) of the integer linear function of the columns that gives the values; a column that is the same
+    everywhere has slope 0."""
+    varying = [k for k, c in enumerate(columns) if (c != c[:1]).any()]
+    table = np.column_stack([np.ones(len(values), np.int64), *(columns[k] for k in varying)])
+    found = np.linalg.lstsq(table.astype(np.float64), values.astype(np.float64), rcond=None)[0]
     whole = np.rint(found).astype(np.int64)
-    if (np.column_stack([np.ones(len(values), np.int64), *columns]) @ whole != values).any():
+    if (table @ whole != values).any():
         raise Unsupported("intermediate buffer", "values that differ between lanes by more than a linear function")
-    return int(whole[0]), [int(k) for k in whole[1:]]
+    slopes = dict(zip(varying, whole[1:].tolist(), strict=True))
+    return int(whole[0]), [slopes.get(k, 0) for k in range(len(columns))]

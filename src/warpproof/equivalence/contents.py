@@ -163,6 +163,8 @@ class _Solved:
     def fix(self, k: int) -> None:
         """Only the lanes where a field has its first value."""
         self.lanes = self.lanes[self.fields[k].values[self.lanes] == self.fields[k].start]
+        if not len(self.lanes):
+            raise Unsupported("intermediate buffer", "no lane has the first value of every thread coordinate")
 
     def size(self, extent: Poly) -> Poly:
         """A grid extent in the target."""

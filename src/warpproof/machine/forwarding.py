@@ -93,7 +93,7 @@ class Forwarding:
             case _:
                 return None
         known = frozenset(loops)
-        if any(self.arena.atoms[i].kind in ("loop", "state") for i in free_atoms(value) - known):
+        if any(self.arena.atoms[i].kind in ("loop", "state") for i in free_atoms(self.arena, value) - known):
             return None
         self.machine.require(EARLIER, there.pred(a.path))
         return Stored(value, tuple(i for i in loops if i not in a.loops))

@@ -259,6 +259,7 @@ class LoopSolver:
         guess.changed = np.nonzero((entry.shared[0] != after.shared[0]) | (entry.shared[1] != after.shared[1]))[0]
         held = self.arena.domain(var.id, Poly({}))
         start = m.shared.footprint.union(tail)
+        original = Snapshot(entry.registers, (entry.shared[0], entry.shared[1].copy()), entry.mark)
         shifter = Shifter(m, entry, guess, var)
         if settled and not shifter.settle(*self._second(body, entry, after, go)):
             raise Unsupported("loop", SYMBOLIC_ADDRESS)
@@ -266,7 +267,7 @@ class LoopSolver:
         proposed = shifter.propose(Upcoming(m.dom, go))
         if proposed or any(_poisoned(m.registers.get(name)) for name in guess.states):
             go = self._stable(body, header, entry, guess, var, held, start, shifter, strict=True)
-        Closer(m, header, var, guess, entry, go, held).close()
+        Closer(m, header, var, guess, original, go, held).close()
 
     def _stable(
         self, body: Callable[[], Pred], header: int, entry: Snapshot, guess: Guess, var: Atom, held: Pred,

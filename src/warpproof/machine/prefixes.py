@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from warpproof.domains import Int
 from warpproof.machine.upcoming import free_atoms, moved
 from warpproof.terms import Poly, Real, TermMap
 
@@ -105,11 +104,5 @@ class Prefixes:
         return bool(self.arena.poly_free(index) & self.starts.keys())
 
     def _mentions(self, v: object) -> bool:
-        match v:
-            case Real():
-                free = v.free
-            case Int(_, poly):
-                free = self.arena.poly_free(poly)
-            case _:
-                free = free_atoms(v)
+        free = v.free if isinstance(v, Real) else free_atoms(self.arena, v)
         return bool(free & self.starts.keys())

@@ -7,15 +7,18 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+
 from warpproof.core import Unsupported
 from warpproof.domains import Choice, Float, Int, Pack, Part, Undef, Value
 from warpproof.machine.gauge import Gauge, Maximum
 from warpproof.machine.means import Means
+from warpproof.machine.mixing import permute
 from warpproof.machine.prefixes import Prefixes
 from warpproof.machine.shifts import HOLE
 from warpproof.machine.trace import RunningMaximum
 from warpproof.machine.upcoming import free_atoms
-from warpproof.terms import Atom, Poly, Pred, Real, TermMap, const
+from warpproof.terms import Atom, IntVector, Poly, Pred, Real, TermMap, const
 
 if TYPE_CHECKING:
     from warpproof.machine.guesses import Guess, Snapshot
@@ -32,7 +35,7 @@ class Closer:
     ) -> None:
         self.machine, self.arena, self.header = machine, machine.arena, header
         self.var, self.guess, self.entry, self.go, self.held, self.changed = var, guess, entry, go, held, guess.changed
-        self.states = frozenset(a for v in guess.states.values() for a in free_atoms(v))
+        self.states = frozenset(a for v in guess.states.values() for a in free_atoms(self.arena, v))
 
     def close(self) -> None:
         """Replace the machine's state by the state after the loop."""
@@ -247,15 +250,33 @@ class Closer:
 
     # ------------------------------------------------------------------ shared memory
     def _cells(self) -> None:
-        m = self.machine
-        for owner in {int(m.shared.owner[c]) for c in self.changed}:
-            if owner < 0:
+        """What the last iteration left in the changed cells; where the loop was not entered, what they held before."""
+        m, changed = self.machine, self.changed
+        guard = m.path.symbolic()
+        left, held = m.shared.owner[changed], self.entry.shared[0][changed]
+        for now, old in {*zip(left.tolist(), held.tolist(), strict=True)}:
+            if now < 0:
                 continue
-            final = self._final(m.shared.values[owner])
+            final = self._final(m.shared.values[now])
             if final is None:
                 final = Undef(m.shared.unit * 8, HOLE)
-            where = self.changed[m.shared.owner[self.changed] == owner]
+            where = changed[(left == now) & (held == old)]
+            if guard.op != "true":
+                final = m.dom.merge(guard, final, self._held(old, where))
             m.shared.owner[where] = m.shared.intern(final)
+
+    def _held(self, old: int, cells: IntVector) -> Value:
+        """What some cells held at entry, in the lanes whose values they have now."""
+        m = self.machine
+        hole = Undef(m.shared.unit * 8, HOLE)
+        source, lanes, before = np.arange(self.arena.lanes), m.shared.lane[cells], self.entry.shared[1][cells]
+        source[lanes] = before
+        if old < 0 or (source[lanes] != before).any():
+            return hole
+        try:
+            return permute(m.dom, m.shared.values[old], source)
+        except Unsupported:
+            return hole
 
 
 def _unclosed(v: Any) -> bool:

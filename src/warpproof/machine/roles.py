@@ -128,7 +128,10 @@ class Roles:
         if waits:
             phase.waiting = phase.waiting | mask
             role.blocked = number
-        if int(phase.arrived.sum()) >= phase.count:
+        arrived = int(phase.arrived.sum())
+        if arrived > phase.count:  # which of them complete the phase, and which begin the next, is not known
+            raise Unsupported("barrier", f"more threads come to barrier {number} than it waits for")
+        if arrived == phase.count:
             self._complete(number, phase)
 
     def _check(self, number: int, count: int | None, mask: BoolVector, role: _Role) -> None:

@@ -51,9 +51,9 @@ class Shifter:
         for name in self.guess.unknown:
             now = self.machine.registers.get(name)
             left = upcoming.value(now) if now is not None else None
-            if left is not None and not free_atoms(left) & states and not poisoned(left):
+            if left is not None and not free_atoms(self.arena, left) & states and not poisoned(left):
                 closed[name] = left
-        carried = frozenset(a for n in closed for a in free_atoms(self.guess.states.get(n)))
+        carried = frozenset(a for n in closed for a in free_atoms(self.arena, self.guess.states.get(n)))
         if not self._needed(carried):
             return False
         for name, left in closed.items():
@@ -63,20 +63,20 @@ class Shifter:
         return bool(self._left or self._cells)
 
     def _states(self) -> frozenset[int]:
-        return frozenset(a for v in self.guess.states.values() for a in free_atoms(v))
+        return frozenset(a for v in self.guess.states.values() for a in free_atoms(self.arena, v))
 
     def _needed(self, carried: frozenset[int]) -> bool:
         """Some value, access or condition depends on what the iteration found in `carried` or in shared memory."""
         m, mark = self.machine, self.entry.mark
         if any(h.kind == "uninitialised" for h in m.trace.hazards[mark[3] :]):
             return True
-        if any(free_atoms(v) & carried or poisoned(v) for v in m.registers.values()):
+        if any(free_atoms(self.arena, v) & carried or poisoned(v) for v in m.registers.values()):
             return True
         recorded = [p for o in m.trace.obligations[mark[1] :] for p in (o.claim, o.path, o.node) if p is not None]
         used = [v for a in m.trace.accesses[mark[0] :] for v in (a.value, a.path) if v is not None]
         indices = [a.index for a in m.trace.accesses[mark[0] :]]
         return (
-            any(p.free & carried for p in recorded) or any(free_atoms(v) & carried for v in used)
+            any(p.free & carried for p in recorded) or any(free_atoms(self.arena, v) & carried for v in used)
             or any(self.arena.poly_free(p) & carried for p in indices)
         )
 
@@ -125,7 +125,7 @@ class Shifter:
                 return self._hole() if isinstance(weak_whole, Undef) else Part(width, weak_whole, place)
             case Choice(_, pred, a, b) if not pred.free & states:
                 return self.machine.dom.merge(pred, self._weakened(a, states), self._weakened(b, states))
-        return self._hole() if free_atoms(v) & states or poisoned(v) else v
+        return self._hole() if free_atoms(self.arena, v) & states or poisoned(v) else v
 
     def _weak(self, x: Real, states: frozenset[int]) -> Real:
         if not x.free & states and not x.poisoned:

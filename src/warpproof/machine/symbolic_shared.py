@@ -31,8 +31,13 @@ class SharedAccess:
         m.trace.hazards.append(Hazard(kind, detail, m.current, None, m.path.condition()))
 
     def align(self, offset: Poly, size: int) -> None:
-        """Report a shared address that is not a multiple of the access size (PTX ISA, alignment of memory operands)."""
-        if offset.is_constant() and (offset.lanes(self.arena.lanes)[self.machine.path.mask] % size).any():
+        """Report a shared address that is not a multiple of the access size (PTX ISA, alignment of memory operands);
+        demand it of one that depends on a symbol."""
+        m = self.machine
+        if not offset.is_constant():
+            if m.answers.divisors.of(offset) % size:
+                m.require("alignment", self.arena.eq(self.arena.mod(offset, const(size))))
+        elif (offset.lanes(self.arena.lanes)[m.path.mask] % size).any():
             self._hazard("misaligned", f"a shared-memory address is not a multiple of {size}")
 
     def _cells(self, offset: Poly, width: int) -> IntVector | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from warpproof.domains import Choice, Float, Int, Pack, Part, Reals, Undef
-from warpproof.terms import Poly, Pred, Real, TermMap
+from warpproof.terms import Arena, Poly, Pred, Real, TermMap
 
 
 class Upcoming:
@@ -57,21 +57,21 @@ class Upcoming:
         return v
 
 
-def free_atoms(v: Any) -> frozenset[int]:
-    """Loop, state and index atoms of a register value or predicate."""
+def free_atoms(arena: Arena, v: Any) -> frozenset[int]:
+    """Loop, state and index atoms that a register value or predicate depends on, inside quotients and choices too."""
     match v:
         case Float(_, _, node):
             return node.free
         case Pred():
             return v.free
         case Pack(_, parts):
-            return frozenset(a for p in parts for a in free_atoms(p))
+            return frozenset(a for p in parts for a in free_atoms(arena, p))
         case Part(_, whole, _):
-            return free_atoms(whole)
+            return free_atoms(arena, whole)
         case Int(_, poly):
-            return poly.atoms()
+            return arena.poly_free(poly)
         case Choice(_, pred, a, b):
-            return pred.free | free_atoms(a) | free_atoms(b)
+            return pred.free | free_atoms(arena, a) | free_atoms(arena, b)
         case _:
             return frozenset()
 

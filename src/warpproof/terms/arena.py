@@ -306,16 +306,26 @@ class Arena(RealArena):
         body = self._near(body)
         if body is self.identity(op):
             return body
-        b = self.bound(max(body.height, domain.height) + 1)
-        if b != atom:
+        while (b := self._variable(atom, max(body.height, domain.height), body.free | domain.free)) != atom:
             rename = self.substitution({atom: Poly({(b,): 1})})
             explicit = self._range_preds(atom, b) if domain.op != "dom" else ()
-            domain, body = self.conj((rename.pred(domain), *explicit)), rename.real(body)
+            domain, body, atom = self.conj((rename.pred(domain), *explicit)), rename.real(body), b
         return self.real("fold", (body,), (op, b), domain)
+
+    def _variable(self, atom: int, height: int, free: frozenset[int]) -> int:
+        """The bound variable for what `atom` is now: the canonical one, or the next that is not free there already.
+
+        Inside a fold that is being rewritten its own variable is free, and a term put in may raise an inner fold to it.
+        """
+        b = self.bound(height + 1)
+        while b != atom and b in free:
+            height += 1
+            b = self.bound(height + 1)
+        return b
 
     def total(self, atom: int, domain: Pred, body: Poly) -> Poly:
         """The integer sum of `body` over the values of `atom` in `domain`, as a `sum` unknown."""
-        b = self.bound(max(self.poly_height(body), domain.height) + 1)
+        b = self._variable(atom, max(self.poly_height(body), domain.height), self.poly_free(body) | domain.free)
         rename = self.substitution({atom: Poly({(b,): 1})})
         return self.derived("sum", (rename.poly(body),), rename.pred(domain), b)
 
