@@ -35,11 +35,13 @@ from warpproof.safety import (
     barrier_claims,
     condition_claims,
     definedness_claims,
+    meeting_claims,
     memory_claims,
     protocol_claims,
     race_claims,
+    survey,
 )
-from warpproof.solve import Facts, tighten, without_other_blocks
+from warpproof.solve import Facts, Finding, tighten, without_other_blocks
 from warpproof.terms import Arena, Poly, Pred, Real, const
 
 _SHARED_LIMIT: Final = 227 * 1024
@@ -109,6 +111,8 @@ class Proof:
         self.facts = Facts(self.arena, (*self.symbolic.facts, *self._block_facts()))
         self.buffers = {n: self._buffer(n) for n in self.symbolic.buffers}
         self.crossing = any(crosses(x) for x in kernel.code)
+        self.arriving = any(x.name in ("bar", "barrier") and "arrive" in x.modifiers for x in kernel.code)
+        self.findings: tuple[Finding, ...] = ()  # of warps that meet in loops
         self.ctas = self.symbolic.grid[0] * self.symbolic.grid[1] * self.symbolic.grid[2]
         self.tickets = self._tickets() if self.crossing else {}
         if self.tickets:
@@ -310,7 +314,18 @@ class Proof:
         return machine
 
     def _run(self, machine: SymbolicMachine) -> Trace:
-        """The trace; a kernel whose CTAs communicate is run once before, to see what they store."""
+        """The trace; a kernel whose CTAs or warps communicate is run once before, to see what they store."""
+        if self.arriving:
+            before = self._machine()
+            try:
+                first = before.run()
+                if first.meetings:
+                    self.findings = survey(self.arena, self.facts, first, before, machine)
+            except Unsupported:
+                machine.current = before.current
+                raise
+            if first.meetings and self.crossing:
+                raise Unsupported("barrier", "warps that meet in loops, in a kernel whose CTAs communicate")
         if self.crossing:
             before = self._machine()
             try:
@@ -323,6 +338,8 @@ class Proof:
     def _races(self, checker: OutputChecker, machine: SymbolicMachine, trace: Trace) -> list[Claim]:
         claims = race_claims(self.arena, self.facts, trace, self.buffers, self._block_dims(), self._splitter(checker),
                              machine.where, self._dims)
+        if self.findings or trace.meetings:
+            claims += meeting_claims(self.findings, trace, machine)
         if self.crossing or trace.handovers:
             claims += protocol_claims(self.arena, self.facts, trace, machine, self._dims)
         return claims

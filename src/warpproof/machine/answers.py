@@ -454,9 +454,12 @@ class Answers:
     def _barrier(self, effect: Barrier) -> Any:
         m = self.machine
         ident: Any = effect.id
-        number = m.dom.integers.poly(ident).as_int()
+        place = m.dom.integers.poly(ident)
+        number = place.as_int()
         count: Any = effect.count
         threads = m.dom.integers.poly(count).as_int() if count is not None else None
+        if m.streams.running is not None and effect.kind != "red":
+            return m.streams.meet(place, threads, effect.kind == "sync")
         if effect.kind != "red" and number is not None and m.roles.running is not None and count is not None:
             return m.roles.meet(number, threads, effect.kind == "sync")
         if effect.kind != "sync" or number is None or not 0 <= number < 16:

@@ -32,11 +32,14 @@ class SharedAccess:
 
     def align(self, offset: Poly, size: int) -> None:
         """Report a shared address that is not a multiple of the access size (PTX ISA, alignment of memory operands)."""
-        if offset.is_constant() and (offset.lanes(self.arena.lanes)[self.machine.path.mask] % size).any():
+        if self.machine.streams.running is not None:
+            self.machine.streams.align(offset, size)
+        elif offset.is_constant() and (offset.lanes(self.arena.lanes)[self.machine.path.mask] % size).any():
             self._hazard("misaligned", f"a shared-memory address is not a multiple of {size}")
 
     def _cells(self, offset: Poly, width: int) -> IntVector | None:
         m = self.machine
+        m.streams.closed()
         cells = m.shared.locate(offset, width, m.path.mask)
         if m.shared.in_bounds(cells, width):
             return cells
@@ -73,6 +76,8 @@ class SharedAccess:
         """Elements at a shared offset and the next ones, for every active lane."""
         width = ty.width // 8
         self.align(offset, width * count)
+        if self.machine.streams.running is not None:
+            return [self.machine.streams.get(offset + i * width, ty) for i in range(count)]
         return [self._element(offset + i * width, width) for i in range(count)]
 
     def _element(self, offset: Poly, width: int) -> Value:
@@ -143,6 +148,9 @@ class SharedAccess:
     def store(self, offset: Poly, width: int, value: Value) -> None:
         """Store `width` bytes at a shared offset in every active lane."""
         m = self.machine
+        if m.streams.running is not None:
+            m.streams.put(offset, width, value)
+            return
         cells = self._cells(offset, width)
         if cells is not None:
             self._touch(cells, width, write=True, alike=self._alike(cells, value))

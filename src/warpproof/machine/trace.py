@@ -8,7 +8,7 @@ from typing import Any
 from warpproof.domains import Value
 from warpproof.terms import Arena, Pred, Real, TermMap
 
-Mark = tuple[int, int, int, int, int, int]
+Mark = tuple[int, int, int, int, int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +105,35 @@ class Handover:
 
 
 @dataclass(frozen=True, slots=True)
+class Meeting:
+    """A step of one side of a branch whose warps meet at named barriers, in program order, by the lanes of `path`.
+
+    kind: arrive, sync (arrive and wait), put (a store to shared memory), get (a load from it). `place` is the number of
+    the barrier or of the cell; `size` the threads that the barrier waits for, or the bytes of the cell.
+    """
+
+    kind: str
+    side: int
+    place: Any  # Poly
+    size: int
+    path: Pred
+    loops: tuple[int, ...]
+    instruction: int
+    value: Value | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where `condition` holds a get reads what the put with number `put` left in its iteration `at` (polynomials by
+    the put's loops), in lane t what its lane lanes[t] left."""
+
+    condition: Pred
+    put: int
+    at: dict[int, Any]
+    lanes: Any  # IntVector
+
+
+@dataclass(frozen=True, slots=True)
 class RunningMaximum:
     """A loop register that only grows: unknown `state` of loop `var`, entry value, update, and the path to the loop."""
 
@@ -125,6 +154,7 @@ class Trace:
     hazards: list[Hazard] = field(default_factory=list)
     sync: list[SyncEvent] = field(default_factory=list)
     handovers: list[Handover] = field(default_factory=list)
+    meetings: list[Meeting] = field(default_factory=list)
     executed: set[int] = field(default_factory=set)
     maxima: dict[int, RunningMaximum] = field(default_factory=dict)
     steps: int = 0
@@ -132,12 +162,12 @@ class Trace:
     def mark(self) -> Mark:
         """A point to rewind to."""
         return (len(self.accesses), len(self.obligations), len(self.barriers), len(self.hazards), len(self.sync),
-                len(self.handovers))
+                len(self.handovers), len(self.meetings))
 
     def rewind(self, mark: Mark) -> None:
         """Forget everything recorded since `mark`."""
         del self.accesses[mark[0] :], self.obligations[mark[1] :], self.barriers[mark[2] :], self.hazards[mark[3] :]
-        del self.sync[mark[4] :], self.handovers[mark[5] :]
+        del self.sync[mark[4] :], self.handovers[mark[5] :], self.meetings[mark[6] :]
 
     def replace_guard(self, arena: Arena, mark: Mark, old: Pred, new: Pred) -> None:
         """Put `new` for the path condition `old` in everything recorded since `mark`."""
@@ -157,3 +187,5 @@ class Trace:
         for i in range(mark[5], len(self.handovers)):
             h = self.handovers[i]
             self.handovers[i] = replace(h, load=replace(h.load, path=swap.pred(h.load.path)))
+        for i in range(mark[6], len(self.meetings)):
+            self.meetings[i] = replace(self.meetings[i], path=swap.pred(self.meetings[i].path))
