@@ -26,7 +26,8 @@ from warpproof.equivalence.contributions import Contributions
 from warpproof.equivalence.earlier import Earlier, Leftover
 from warpproof.equivalence.gathered import Gathered
 from warpproof.equivalence.outputs import Expected, Output, OutputChecker
-from warpproof.machine import Access, BufferInfo, Setup, SymbolicMachine, Trace, crosses
+from warpproof.equivalence.rehearsal import Rehearsal
+from warpproof.machine import Access, BufferInfo, Setup, SymbolicMachine, Trace
 from warpproof.ptx import Kernel
 from warpproof.reference import Launch, SymbolicLaunch
 from warpproof.safety import (
@@ -35,13 +36,10 @@ from warpproof.safety import (
     barrier_claims,
     condition_claims,
     definedness_claims,
-    meeting_claims,
     memory_claims,
-    protocol_claims,
     race_claims,
-    survey,
 )
-from warpproof.solve import Facts, Finding, tighten, without_other_blocks
+from warpproof.solve import Facts, tighten, without_other_blocks
 from warpproof.terms import Arena, Poly, Pred, Real, const
 
 _SHARED_LIMIT: Final = 227 * 1024
@@ -104,17 +102,14 @@ class Proof:
         self.symbolic: SymbolicLaunch = launch.symbolic(self.arena)
         self.outcome = Outcome()
         self._checker: OutputChecker | None = None
-        self.survey: Trace | None = None  # of a kernel whose CTAs communicate
         tighten(self.arena, self.symbolic.facts)
         self._raise_sizes()
         self.blocks = self._blocks()
         self.facts = Facts(self.arena, (*self.symbolic.facts, *self._block_facts()))
         self.buffers = {n: self._buffer(n) for n in self.symbolic.buffers}
-        self.crossing = any(crosses(x) for x in kernel.code)
-        self.arriving = any(x.name in ("bar", "barrier") and "arrive" in x.modifiers for x in kernel.code)
-        self.findings: tuple[Finding, ...] = ()  # of warps that meet in loops
+        self.rehearsal = Rehearsal(kernel)
         self.ctas = self.symbolic.grid[0] * self.symbolic.grid[1] * self.symbolic.grid[2]
-        self.tickets = self._tickets() if self.crossing else {}
+        self.tickets = self._tickets() if self.rehearsal.crossing else {}
         if self.tickets:
             drawn = [self.arena.le(t - self.ctas + 1) for t in self.tickets.values()]
             self.facts = Facts(self.arena, (*self.symbolic.facts, *self._block_facts(), *drawn))
@@ -315,34 +310,13 @@ class Proof:
 
     def _run(self, machine: SymbolicMachine) -> Trace:
         """The trace; a kernel whose CTAs or warps communicate is run once before, to see what they store."""
-        if self.arriving:
-            before = self._machine()
-            try:
-                first = before.run()
-                if first.meetings:
-                    self.findings = survey(self.arena, self.facts, first, before, machine)
-            except Unsupported:
-                machine.current = before.current
-                raise
-            if first.meetings and self.crossing:
-                raise Unsupported("barrier", "warps that meet in loops, in a kernel whose CTAs communicate")
-        if self.crossing:
-            before = self._machine()
-            try:
-                self.survey = machine.crossing.survey = before.run()
-            except Unsupported:
-                machine.current = before.current
-                raise
+        self.rehearsal.prepare(self.facts, self._machine, machine)
         return machine.run()
 
     def _races(self, checker: OutputChecker, machine: SymbolicMachine, trace: Trace) -> list[Claim]:
         claims = race_claims(self.arena, self.facts, trace, self.buffers, self._block_dims(), self._splitter(checker),
                              machine.where, self._dims)
-        if self.findings or trace.meetings:
-            claims += meeting_claims(self.findings, trace, machine)
-        if self.crossing or trace.handovers:
-            claims += protocol_claims(self.arena, self.facts, trace, machine, self._dims)
-        return claims
+        return claims + self.rehearsal.claims(self.facts, trace, machine, self._dims)
 
     def _questions(
         self, machine: SymbolicMachine, trace: Trace, outputs: Mapping[str, ReferenceArray],
@@ -439,7 +413,7 @@ class Proof:
         if all(c.status is Status.SHOWN for c in claims) or not trace.handovers:
             return claims
         machine = self._machine()
-        machine.crossing.survey, machine.crossing.opaque = self.survey, True
+        machine.crossing.survey, machine.crossing.opaque = self.rehearsal.survey, True
         try:
             run = machine.run()
         except Unsupported:

@@ -72,7 +72,8 @@ class Roles:
     def run(self, sides: tuple[tuple[Pred, int], ...], join: int) -> list[dict[str, Any]]:
         """Run both sides, each from its block to the join: in turns, or as streams where they meet in loops."""
         m = self.machine
-        registers, shared, foot, mark = dict(m.registers), m.shared.snapshot(), m.shared.footprint.copy(), m.trace.mark()
+        registers, shared, foot = dict(m.registers), m.shared.snapshot(), m.shared.footprint.copy()
+        mark = m.trace.mark()
         depth, users, over = m.depth, dict(self.users), dict(self.over)
         try:
             return self._in_turns(sides, join)

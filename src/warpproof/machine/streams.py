@@ -73,7 +73,7 @@ class Streams:
     def _end(self) -> None:
         """Nothing is known of shared memory afterwards, and all of it has been accessed by many."""
         m = self.machine
-        m.roles.users.update({n: b"" for n in NUMBERS})
+        m.roles.users.update(dict.fromkeys(NUMBERS, b""))
         if any(e.kind in ("put", "get") for e in m.trace.meetings):
             m.shared.footprint.close()
             m.shared.owner[:] = m.shared.intern(Undef(8 * m.shared.unit, _LEFT))
@@ -167,7 +167,7 @@ class Streams:
             return None
         value = permute(self.machine.dom, put.value, s.lanes)
         at = {var: rename.poly(p) for var, p in s.at.items()}
-        return moved(self.machine.dom, self.arena.substitution(at), value) if at else value  # type: ignore[no-any-return]
+        return moved(self.machine.dom, self.arena.substitution(at), value) if at else value
 
     def _same(self, path: Pred, x: Any, y: Any) -> bool:
         """Two values are one number wherever the path holds."""

@@ -11,21 +11,28 @@ from typing import Any
 
 import numpy as np
 
-from warpproof.core import Claim, Status
+from warpproof.core import Claim, Status, Unsupported
 from warpproof.domains import Float, Reals, Value
 from warpproof.machine import Meeting, SymbolicMachine, Trace, moved
 from warpproof.solve import Facts, Finding, Problem, Rendezvous
-from warpproof.terms import Arena, TermMap
+from warpproof.terms import TermMap
 
 
-def survey(
-    arena: Arena, facts: Facts, trace: Trace, before: SymbolicMachine, machine: SymbolicMachine,
-) -> tuple[Finding, ...]:
-    """What is found about the meetings of a first run; `machine`, which is to run next, is given their sources."""
-    found = Rendezvous(Problem(arena, facts.launch), trace.meetings, before.streams.sides)
+def rehearsed(facts: Facts, before: SymbolicMachine, machine: SymbolicMachine) -> tuple[Finding, ...]:
+    """What a run of `before` shows of meetings in loops, if there are any; `machine` is given the sources of loads."""
+    try:
+        trace = before.run()
+        return _found(facts, trace, before, machine) if trace.meetings else ()
+    except Unsupported:
+        machine.current = before.current
+        raise
+
+
+def _found(facts: Facts, trace: Trace, before: SymbolicMachine, machine: SymbolicMachine) -> tuple[Finding, ...]:
+    found = Rendezvous(Problem(machine.arena, facts.launch), trace.meetings, before.streams.sides)
     findings = tuple(found.findings(_valid(trace.meetings, machine)))
     machine.streams.survey = tuple(trace.meetings)
-    machine.streams.sources = found.sources() if all(f.shown for f in findings) else {}
+    machine.streams.sources = found.sources if all(f.shown for f in findings) else {}
     return findings
 
 

@@ -25,9 +25,9 @@ from warpproof.solve.smt import SmtAnswer, SmtWorker, answer_with, ask
 from warpproof.solve.smtlib import Sample, entails, refute_le, sample, script
 
 __all__ = [
-    "Answer", "Box", "Coordinates", "Facts", "Finding", "Piece", "Problem", "Region", "Rendezvous", "Sample", "SmtAnswer", "SmtWorker",
-    "answer_with", "ask", "box_of", "coordinates", "covers", "digits", "disjoint", "entails",
-    "equal_index_same_thread", "exactly_once", "flattened", "implies", "injective", "multiple", "nonempty", "product",
-    "quotients", "refute_le", "regrouped", "sample", "script", "single_thread", "tighten", "within",
+    "Answer", "Box", "Coordinates", "Facts", "Finding", "Piece", "Problem", "Region", "Rendezvous", "Sample",
+    "SmtAnswer", "SmtWorker", "answer_with", "ask", "box_of", "coordinates", "covers", "digits", "disjoint",
+    "entails", "equal_index_same_thread", "exactly_once", "flattened", "implies", "injective", "multiple", "nonempty",
+    "product", "quotients", "refute_le", "regrouped", "sample", "script", "single_thread", "tighten", "within",
     "without_other_blocks",
 ]

@@ -11,8 +11,8 @@ one side at a barrier meets the k-th of the other, in every execution, once it i
 * `alive`: there are no two waits, one of each side, each for an arrival that the other side has only behind its wait.
   With two sides that is every deadlock.
 
-A step of one side is ordered before a step of the other when it is before (in program order) an arrival whose partner is
-a wait before that step; steps of different threads of one side, when a wait of that side lies between. Longer chains
+A step of one side is ordered before a step of the other when it is before (in program order) an arrival whose partner
+is a wait before that step; steps of different threads of one side, when a wait of that side lies between. Longer chains
 give no more, as a side's steps are in program order.
 """
 
@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import combinations, pairwise, product
 from typing import Any, Final
 
 import islpy as isl
@@ -57,9 +57,13 @@ class Rendezvous:
     def __init__(self, problem: Problem, meetings: Sequence[Meeting], sides: Sequence[BoolVector]) -> None:
         wide = Problem(problem.arena, problem.facts, operations=_OPERATIONS, seconds=_SECONDS)
         self.arena, self.meetings, self.sides = problem.arena, tuple(meetings), sides
-        self.streams = Streams(wide, meetings)
+        try:
+            self.streams = Streams(wide, meetings)
+        except OutOfBudget:
+            raise Unsupported("integer sets", "isl used up its budget on the meetings of warps") from None
         self.call, self.all = self.streams.call, self.streams.all
         self.t = self.streams.times
+        self.sources: dict[int, tuple[Source, ...]] = {}
 
     def findings(self, valid: BoolVector) -> list[Finding]:
         """All conditions, as far as the earlier ones hold; `valid` are the cells that exist."""
@@ -83,6 +87,10 @@ class Rendezvous:
         yield self._alive()
         yield self._inside(valid)
         yield self._ordered()
+        self.sources = self._sources()
+        unknown = any(e.kind == "get" and k not in self.sources for k, e in enumerate(self.meetings))
+        yield Finding("memory", "shared memory is read where it has been written", not unknown,
+                      "a load whose store is not known for all sizes" if unknown else "")
 
     # ------------------------------------------------------------------ barriers
     def _at(self, side: int, kinds: Sequence[int]) -> Any:
@@ -168,23 +176,21 @@ class Rendezvous:
     # ------------------------------------------------------------------ guesses from small launches
     def _launches(self) -> Iterator[dict[str, int]]:
         """Admitted parameters at which the loops of the arrivals have few iterations, in all combinations of two."""
-        groups = []
-        for column in {(e.loops[0], k) for k, e in enumerate(self.meetings)
-                       if e.loops and e.kind in ("arrive", "sync") and self.streams.first[e.loops[0]] == k}:
-            groups.append(list(self._by_turns(column[1])))
-        where = self.streams.sets.where()
-        groups.append([where])
+        steps: dict[int, int] = {}
+        for k, e in enumerate(self.meetings):
+            if e.loops and e.kind in ("arrive", "sync"):
+                steps.setdefault(e.loops[0], k)
+        groups = [list(self._by_turns(k)) for k in steps.values()] or [[self.streams.sets.where()]]
+        wanted = [p for g in groups for p in g]
+        for a, b in combinations(groups, 2):
+            wanted += [self.call(p.intersect, q) for p in a[:_TURNS] for q in b[:_TURNS]]
         seen: set[tuple[int, ...]] = set()
-        for a, b in product(groups, groups):
-            for p, q in product(a, b):
-                both = self.call(p.intersect, q)
-                if self.call(both.is_empty):
-                    continue
-                point = self.streams.session.sample(both)
-                at = {n: point.get(n, 0) for n in self.streams.sets.parameters}
-                if tuple(at.values()) not in seen:
-                    seen.add(tuple(at.values()))
-                    yield at
+        for one in wanted:
+            point = {} if self.call(one.is_empty) else self.streams.session.sample(one)
+            at = {n: point.get(n, 0) for n in self.streams.sets.parameters}
+            if (point or not at) and tuple(at.values()) not in seen:
+                seen.add(tuple(at.values()))
+                yield at
 
     def _by_turns(self, number: int) -> Iterator[Any]:
         """The parameters at which a step in a loop is taken 0, 1, 2 … times."""
@@ -193,9 +199,9 @@ class Rendezvous:
         def upto(v: int) -> Any:
             return self.call(self.call(turns.intersect, self.streams.session.read_set(f"{{ [{v}] }}")).params)
 
-        there = [upto(v) for v in range(_TURNS + 1)]
+        there = [upto(v) for v in range(2 * len(self.numbers) + _TURNS)]
         yield self.call(self.streams.sets.where().subtract, there[0])
-        for now, more in zip(there, there[1:]):
+        for now, more in pairwise(there):
             yield self.call(now.subtract, more)
 
     def _sample(self, at: dict[str, int]) -> tuple[dict[int, int], dict[tuple[int, int], list[Any]]] | None:
@@ -319,11 +325,11 @@ class Rendezvous:
         return bool(self.call(times.is_subset, ordered))
 
     # ------------------------------------------------------------------ values
-    def sources(self) -> dict[int, tuple[Source, ...]]:
+    def _sources(self) -> dict[int, tuple[Source, ...]]:
         """For each load of which everything is known, the stores that it reads, each under its condition.
 
-        The last store to the cell that is ordered before the load. All stores to a cell are by one side and ordered, and
-        so are store and load (`findings`), so the latest in program order is the one that is read.
+        The last store to the cell that is ordered before the load. All stores to a cell are by one side and ordered,
+        and so are store and load (`findings`), so the latest in program order is the one that is read.
         """
         out: dict[int, tuple[Source, ...]] = {}
         for k, e in enumerate(self.meetings):
@@ -357,24 +363,19 @@ class Rendezvous:
         points = self.call(read.domain)
         if not self.call(points.is_subset, self.call(last.domain)):
             return ()
-        return tuple(self._each(last, points, get, writer))
+        return tuple(self._each(last, points, number, writer))
 
-    def _each(self, last: Any, points: Any, get: Meeting, writer: int) -> Iterator[Source]:
+    def _each(self, last: Any, points: Any, number: int, writer: int) -> Iterator[Source]:
         """The stores that a load reads, those outside of loops first."""
         s = self.streams
-        turns = [Poly({(i,): 1}) for i in get.loops]
-        inputs = [turns[k // 2] if k % 2 and k // 2 < len(turns) else const(0) for k in range(len(self.t))]
-        inputs.append(const(np.arange(self.arena.lanes)))
-        reader = Readback(self.arena, inputs)
+        reader = Readback(self.arena, (*s.time(number, self.meetings[number]), const(np.arange(self.arena.lanes))))
         puts = [(k, e) for k, e in enumerate(self.meetings) if e.kind == "put" and e.side == writer]
         for k, put in sorted(puts, key=lambda x: len(x[1].loops)):
             store = s.relation([], [*self.t, "lane"], s.only(self.all, f"number = {k}"))
             part = self.call(last.intersect_range, self.call(store.range))
             if self.call(part.is_empty):
                 continue
-            pieces: list[tuple[Any, Any]] = []
-            self.call(part.as_pw_multi_aff).foreach_piece(lambda c, f: pieces.append((c, f)))
-            for where, function in pieces:
+            for where, function in _pieces(self.call(part.as_pw_multi_aff)):
                 out = [reader.poly(function.get_at(c)) for c in range(len(self.t) + 1)]
                 if not out[-1].is_constant():
                     raise Unsupported("integer sets", "which lane has stored depends on a symbol")
@@ -382,3 +383,10 @@ class Rendezvous:
                 at = {i: out[2 * d + 1] for d, i in enumerate(put.loops)}
                 condition = reader.pred(self.call(where.gist, points))
                 yield Source(condition, k, at, lanes)
+
+
+def _pieces(function: Any) -> list[tuple[Any, Any]]:
+    """The domains and affine functions of a piecewise function."""
+    out: list[tuple[Any, Any]] = []
+    function.foreach_piece(lambda where, value: out.append((where, value)))
+    return out

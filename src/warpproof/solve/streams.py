@@ -31,7 +31,7 @@ class Streams:
         self.depth = max((len(e.loops) for e in meetings), default=0)
         self.first = self._loop_starts()
         pieces = [self._piece(k, e) for k, e in enumerate(meetings)]
-        problems = linear_problems(problem, pieces, True, lambda number: number, False)
+        problems = linear_problems(problem, pieces, True, self._sort, False)
         if len(problems) != 1 or not pieces:
             raise Unsupported("integer sets", "streams of meetings in several cases")
         dims = frozenset(d for p in pieces for d in p.loops)
@@ -43,6 +43,10 @@ class Streams:
         self.session = self.sets.session
         images = [self.sets.image(k) for k in range(len(problems[0].bodies))]
         self.all = reduce(lambda a, b: self.call(a.union, b), images)
+
+    def _sort(self, number: int) -> object:
+        e = self.meetings[number]
+        return e.kind, e.side, e.loops
 
     def call(self, f: Any, *args: Any) -> Any:
         """An isl call within the budget."""
@@ -59,7 +63,8 @@ class Streams:
             raise Unsupported("integer sets", "a loop whose meetings are not together")
         return {i: at[0] for i, at in inside.items()}
 
-    def _time(self, k: int, e: Meeting) -> tuple[Poly, ...]:
+    def time(self, k: int, e: Meeting) -> tuple[Poly, ...]:
+        """The date of step k."""
         out: list[Poly] = []
         for i in e.loops:
             out += [const(self.first[i]), Poly({(i,): 1})]
@@ -68,7 +73,7 @@ class Streams:
 
     def _piece(self, k: int, e: Meeting) -> Piece:
         lanes = const(np.arange(self.arena.lanes)) if e.kind in ("put", "get") else const(0)
-        index = (*self._time(k, e), e.place, lanes, const(KINDS.index(e.kind)), const(e.side), const(k))
+        index = (*self.time(k, e), e.place, lanes, const(KINDS.index(e.kind)), const(e.side), const(k))
         guards = tuple(self.arena.conjuncts(e.path))
         if e.kind in ("arrive", "sync"):
             guards = tuple(g for g in guards if self.arena.mask_of(g) is None)
