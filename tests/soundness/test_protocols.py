@@ -262,3 +262,15 @@ def test_waiting_in_a_loop_is_not_followed() -> None:
     around = f"mov.u32 %r12, 0; AGAIN: {WAIT.replace('HEARD:', '')} add.s32 %r12, %r12, 1; setp.lt.s32 %p7, %r12, %i_n;"
     parts = (DRAW, ROLE, STORE, BAR, RAISE, around, "@%p7 bra AGAIN; HEARD:", BAR, READ)
     assert not proved(pairs(*parts), reversed_squares)
+
+
+@pytest.mark.parametrize(("lanes", "good"), [(64, True), (32, False)])
+def test_fences_of_some_threads_order_only_what_these_do(lanes: int, good: bool) -> None:
+    """The flag is relaxed; each thread has a fence.sc between its store and the barrier, and between barrier and load."""
+
+    def fence(label: str) -> str:
+        return f"setp.ge.u32 %p6, %t, {lanes}; @%p6 bra {label}; membar.gl; {label}:"
+
+    raised, heard = RAISE.replace("st.release.gpu", "st.relaxed.gpu"), WAIT.replace("acquire", "relaxed")
+    parts = (DRAW, ROLE, STORE, fence("F"), BAR, raised, heard, BAR, fence("H"), READ)
+    assert proved(pairs(*parts), reversed_squares) == good

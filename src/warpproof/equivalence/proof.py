@@ -303,7 +303,8 @@ class Proof:
 
     def _machine(self) -> SymbolicMachine:
         setup = Setup(self.symbolic.grid, self.symbolic.block, self._arguments(), self.buffers, self._shared_bytes(),
-                      self.facts.base, blocks=self.blocks, ctas=self.ctas, tickets=self.tickets)
+                      self.facts.base, blocks=self.blocks, ctas=self.ctas, tickets=self.tickets,
+                      cooperative=self.launch.options.cooperative)
         machine = SymbolicMachine(self.kernel, self.arena, setup, self.outcome.ledger, self.facts, self.deadline)
         machine.without = self.without
         return machine

@@ -196,7 +196,7 @@ class Answers:
         """A contribution where nobody uses the old value, else a way for CTAs to talk to each other."""
         if self.machine.crossing.releases(effect):
             return self.machine.crossing.release(effect)
-        if symbolic_atomics.result_used(self.machine, effect):
+        if symbolic_atomics.result_used(self.machine, effect) or self.machine.crossing.counts(effect):
             return self.machine.crossing.update(effect)
         return symbolic_atomics.update(self.machine, effect)
 

@@ -117,7 +117,7 @@ class Crossing:
         return Int(info.width, seen)
 
     # ------------------------------------------------------------------ tickets
-    def update(self, effect: Atomic) -> Value:
+    def update(self, effect: Atomic) -> Value | None:
         """An atomic that counts CTAs: its result is the CTA's ticket, from 0 up and different in every CTA."""
         m = self.machine
         space, name, offset = m.answers.space(effect)
@@ -131,8 +131,19 @@ class Crossing:
             raise Unsupported("Atomic", "no symbolic meaning yet: the counter depends on the CTA or thread")
         m.answers.record("sync", info, index)
         ticket = m.setup.tickets[name]
-        self._event("ticket", effect.semantics, effect.scope, buffer=name, index=index, value=ticket)
-        return Int(effect.type.width, ticket)
+        self._event("ticket", effect.semantics, effect.scope, buffer=name, index=index, value=ticket,
+                    how="atom" if effect.returns else "red")
+        return Int(effect.type.width, ticket) if effect.returns else None
+
+    def counts(self, effect: Atomic) -> bool:
+        """An update whose result nobody uses counts CTAs, and the kernel waits for what it counts."""
+        m = self.machine
+        if not any(x.name == "ld" and STRONG & set(x.modifiers) for x in m.kernel.code):
+            return False
+        split = m.answers.by_base(effect)
+        space, name, _ = ("", "", None) if split else m.answers.space(effect)
+        waited = self.survey is None or any(e.kind == "poll" and e.buffer == name for e in self.survey.sync)
+        return waited and not split and self._no_ticket(effect, space, name) == ""
 
     def _try(self, effect: Atomic, space: str, name: str, offset: Poly) -> Value:
         """One turn of a loop that waits until a compare-and-swap takes a lock."""
@@ -174,7 +185,7 @@ class Crossing:
         by = m.dom.integers.poly(step).as_int() if isinstance(step, Int) else None
         if self._polled is not None:
             return "an atomic in a waiting loop"
-        if space != "global" or name not in m.setup.tickets or not effect.returns:
+        if space != "global" or name not in m.setup.tickets:
             return "not a counter that starts at zero"
         if effect.op != "add" or by != 1:
             return "its result depends on the order of the threads"
@@ -305,7 +316,7 @@ class Crossing:
         for given in self.survey.sync:
             if given.buffer != event.buffer or given.at <= store.order or given.loops:
                 continue
-            if given.kind == "ticket" and event.kind == "ticket" and self._last(event):
+            if given.kind == "ticket" and self._after_all(given, event):
                 sigma = solver.by_element(store, index)
             elif given.kind == "write" and event.kind == "poll":
                 sigma = solver.by_flag(given, event, self.survey)
@@ -319,7 +330,18 @@ class Crossing:
 
     def _last(self, event: SyncEvent) -> bool:
         """This CTA drew the last ticket: all others have drawn theirs before."""
-        return self.machine.holds(self.arena.eq(event.value - self.machine.setup.ctas + 1))
+        return event.how != "red" and self.machine.holds(self.arena.eq(event.value - self.machine.setup.ctas + 1))
+
+    def _after_all(self, given: SyncEvent, event: SyncEvent) -> bool:
+        """Behind the event all CTAs have drawn their ticket."""
+        if event.kind == "ticket":
+            return self._last(event)
+        return event.kind == "poll" and given.index == event.index and self.all_drawn(event)
+
+    def all_drawn(self, event: SyncEvent) -> bool:
+        """The wait ends only when a counter of CTAs has counted them all."""
+        last: Pred = self.arena.le(self.machine.setup.ctas - event.value)
+        return event.until is not None and self.machine.oracle.implied(event.until, last, hard=True)
 
     def _record(self, info: BufferInfo, index: Poly) -> Access:
         self.machine.answers.record("handover", info, index)

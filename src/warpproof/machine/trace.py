@@ -85,7 +85,7 @@ class SyncEvent:
     buffer: str = ""
     index: Any = None  # Poly
     value: Any = None  # Poly; for a ticket and a poll the unknown that was read
-    how: str = ""  # of an unlock: exch or st
+    how: str = ""  # of an unlock: exch or st; of a ticket: atom or red
     inside: int = 0  # accesses of the critical section under way so far
     awaited: Any = None  # Poly; the ticket or block index of the CTA that surely ends a poll
     until: Pred | None = None  # the condition on `value` that ends a poll

@@ -109,7 +109,9 @@ class _Protocols:
     def _reset(self, a: Access, events: Sequence[SyncEvent]) -> bool:
         """A plain store to the counter by the thread that drew the last ticket, after it has."""
         ticket = events[0]
-        if a.kind != "store" or ticket.kind != "ticket" or a.order < ticket.at or a.index != ticket.index:
+        if len(events) > 1 or ticket.kind != "ticket":
+            return False
+        if a.kind != "store" or a.order < ticket.at or a.index != ticket.index:
             return False
         last = self.arena.eq(ticket.value - self.machine.setup.ctas + 1)
         if self._lanes(a.path) != self._lanes(ticket.path) or not self.facts.implied(a.path, last):
@@ -121,6 +123,7 @@ class _Protocols:
 
     def _counter(self, name: str, events: Sequence[SyncEvent]) -> Claim:
         text = f"every CTA draws one ticket from {name}"
+        events = [e for e in events if e.kind != "poll"]
         if len(events) != 1:
             return self._open(text, events[1].instruction, "the counter is accessed in other ways too")
         if not self.facts.implied(self.arena.true, self.arena.le(self.machine.setup.ctas - (1 << 31)), hard=True):
@@ -186,6 +189,8 @@ class _Protocols:
     def _wait(self, e: SyncEvent) -> Claim:
         text = f"the wait for {e.buffer} ends"
         where = self.machine.where(e.instruction)
+        if self.machine.crossing.all_drawn(e):
+            return self._gathering(e, text, where)
         if e.awaited is None:
             return Claim("barriers", text, Status.OPEN, place=where, hint="no store was found that surely ends it")
         if e.drawn is None:
@@ -197,6 +202,24 @@ class _Protocols:
         if not self.facts.implied(e.path, self.arena.le(e.awaited - e.drawn + 1), hard=True):
             return Claim("barriers", text, Status.OPEN, place=where, hint="it may be for a CTA with a later ticket")
         return Claim("barriers", text, Status.SHOWN, "earlier ticket", where)
+
+    def _gathering(self, e: SyncEvent, text: str, where: str) -> Claim:
+        """A wait until all CTAs have drawn: each does so before it waits for anything else than such a meeting, and
+        all are resident."""
+        tickets = [t for t in self.trace.sync if t.kind == "ticket" and t.buffer == e.buffer and t.index == e.index]
+        at = next(k for k, w in enumerate(self.trace.sync) if w is e)
+        before = [w for w in self.trace.sync[:at] if w.kind in ("poll", "lock")]
+        also = all(w.kind == "poll" and self.machine.crossing.all_drawn(w) for w in before)
+        ((atom,),) = e.value.terms
+        ends = e.until is not None and self.facts.implied(
+            self.arena.true, self.arena.substitute_pred(e.until, {atom: self.machine.setup.ctas}), hard=True)
+        if not tickets or not ends or not also or not any(t in self.trace.sync[:at] for t in tickets):
+            return Claim("barriers", text, Status.OPEN, place=where, hint="not every CTA surely ends it")
+        if not self.machine.setup.cooperative:
+            return Claim("barriers", text, Status.OPEN, place=where, hint="it is for all CTAs, which need not be "
+                         "resident at once: say that the launch is cooperative")
+        self.machine.assume("cooperative", "all CTAs of the grid are resident at once", "a cooperative launch")
+        return Claim("barriers", text, Status.SHOWN, "cooperative launch", where)
 
     # ------------------------------------------------------------------ hand-overs
     def handover(self, h: Handover) -> Claim:
@@ -233,26 +256,42 @@ class _Protocols:
         told = _operation(h.given, "r9")
         if leader in stores:
             yield ((0, ("st.weak d, 1", *self._given(h, leader), told)),)
-        for other in [t for t in stores if t != leader][:1]:
-            yield ((0, ("st.weak d, 1", *self._given(h, other))), (0, (*self._given(h, leader), told)))
+        for steps in {self._given(h, t) for t in stores if t != leader}:
+            yield ((0, ("st.weak d, 1", *steps)), (0, (*self._given(h, leader), told)))
 
     def _takers(self, h: Handover, start: int) -> Iterator[tuple[tuple[tuple[int, tuple[str, ...]], ...], str]]:
         (leader,) = self._lanes(h.taken.path)[:1]
         reads = self._lanes(h.load.path)
-        take, branch = _drawn(h.taken) if h.taken.kind == "ticket" else _waited(h.taken)
+        take, branch = _drawn(h.taken) if h.taken.kind == "ticket" else self._awaited(h)
         heard = (*take, *branch)
         end = ("LC0:",) if h.taken.kind == "ticket" else ()
         if leader in reads:
             yield ((1, (*heard, *self._taken(h, leader), "ld.weak r1, d", *end)),), _stale(h, start, start)
-        for other in [t for t in reads if t != leader][:1]:
+        for steps in {self._taken(h, t) for t in reads if t != leader}:
             if h.taken.kind == "poll":
-                yield ((1, (*heard, *self._taken(h, leader))),
-                       (1, (*self._taken(h, other), "ld.weak r1, d"))), f"P{start + 1}:r1 == 0"
+                yield ((1, (*heard, *self._taken(h, leader))), (1, (*steps, "ld.weak r1, d"))), f"P{start + 1}:r1 == 0"
                 continue
             check = ("ld.weak r2, s", "bne r2, 1, LC0")
             yield ((1, (*take, "st.weak s, r0", *self._taken(h, leader))),
-                   (1, (*self._taken(h, other), *check, "ld.weak r1, d", "LC0:"))), (
+                   (1, (*steps, *check, "ld.weak r1, d", "LC0:"))), (
                 f"P{start + 1}:r2 == 1 /\\ P{start + 1}:r1 == 0")
+
+    def _awaited(self, h: Handover) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Waiting for a flag, or until both CTAs have drawn."""
+        if h.given.kind != "ticket":
+            return _waited(h.taken)
+        at = self._position(h.taken)
+        own = next(k for k, e in enumerate(self.trace.sync) if e.kind == "ticket" and e.buffer == h.taken.buffer)
+        (leader,) = self._lanes(h.taken.path)[:1]
+        if leader not in self._lanes(self.trace.sync[own].path):
+            raise Unsupported("barrier", "another thread waits than the one that counts")
+        between = self._steps(self.trace.sync[own + 1 : at], leader, self._plain(h.taken.path))
+        take, _ = _waited(h.taken)
+        return (_operation(self.trace.sync[own], "r8"), *between, *take), ("bne r0, 2, LW0",)
+
+    def _position(self, event: SyncEvent) -> int:
+        heard = (event.kind, event.instruction)
+        return next(k for k, e in enumerate(self.trace.sync) if (e.kind, e.instruction) == heard)
 
     def _given(self, h: Handover, lane: int) -> tuple[str, ...]:
         end = next(k for k, e in enumerate(self.survey.sync) if e is h.given)
@@ -260,8 +299,7 @@ class _Protocols:
         return self._steps(events, lane, self.arena.conj((self._plain(h.store.path), self._plain(h.given.path))))
 
     def _taken(self, h: Handover, lane: int) -> tuple[str, ...]:
-        heard = (h.taken.kind, h.taken.instruction)
-        start = next(k for k, e in enumerate(self.trace.sync) if (e.kind, e.instruction) == heard)
+        start = self._position(h.taken)
         events = [e for e in self.trace.sync[start + 1 :] if e.at <= h.load.order]
         return self._steps(events, lane, self._plain(h.load.path))
 
@@ -291,7 +329,7 @@ def _operation(e: SyncEvent, register: str) -> str:
     how = e.semantics if e.semantics in ("volatile", "mmio") else f"{e.semantics}.{e.scope}"
     match e.kind:
         case "ticket":
-            return f"atom.{how}.add {register}, f, 1"
+            return f"red.{how}.add f, 1" if e.how == "red" else f"atom.{how}.add {register}, f, 1"
         case "poll":
             return f"ld.{how} {register}, f"
         case _:
