@@ -266,7 +266,7 @@ def test_waiting_in_a_loop_is_not_followed() -> None:
 
 @pytest.mark.parametrize(("lanes", "good"), [(64, True), (32, False)])
 def test_fences_of_some_threads_order_only_what_these_do(lanes: int, good: bool) -> None:
-    """The flag is relaxed; each thread has a fence.sc between its store and the barrier, and between barrier and load."""
+    """The flag is relaxed; each thread has a fence.sc between store and barrier, and between barrier and load."""
 
     def fence(label: str) -> str:
         return f"setp.ge.u32 %p6, %t, {lanes}; @%p6 bra {label}; membar.gl; {label}:"
@@ -274,3 +274,27 @@ def test_fences_of_some_threads_order_only_what_these_do(lanes: int, good: bool)
     raised, heard = RAISE.replace("st.release.gpu", "st.relaxed.gpu"), WAIT.replace("acquire", "relaxed")
     parts = (DRAW, ROLE, STORE, fence("F"), BAR, raised, heard, BAR, fence("H"), READ)
     assert proved(pairs(*parts), reversed_squares) == good
+
+
+@pytest.mark.parametrize(("choice", "good"), [("%r3", True), ("%c", False)])
+def test_which_cta_draws_which_ticket_is_open(choice: str, good: bool) -> None:
+    """Each CTA stores where its ticket says; or only the one with the last ticket, where its block index says."""
+    only = "" if good else "add.s32 %r4, %r3, 1; setp.ne.s32 %p2, %r4, %i_n; @%p2 bra DONE;"
+    body = f"""setp.ne.s32 %p1, %t, 0; @%p1 bra DONE; atom.global.add.u32 %r3, [%a_count], 1; {only}
+        mul.wide.u32 %d20, {choice}, 4; add.s64 %d21, %a_x, %d20; add.s64 %d22, %a_y, %d20;
+        ld.global.f32 %f1, [%d21]; st.global.f32 [%d22], %f1;"""
+    params = (("x", "ptr_in", "f32", ("n",)), ("count", "ptr_inout", "u32", ("1",)), ("y", "ptr_out", "f32", ("n",)))
+    kernel = Small(body, params, ("n",), ("n >= 1", "n <= 1000"), ("n",), extra={"count": ZERO})
+    assert proved(kernel, lambda x, count, n: {"y": x}) == good
+
+
+@pytest.mark.parametrize(("place", "good"), [
+    ("mov.u32 %r5, %c;", True), ("mov.u32 %r5, %r3;", True), ("add.s32 %r5, %r3, %c; shr.u32 %r5, %r5, 1;", False),
+    ("add.s32 %r5, %r3, %c; rem.u32 %r5, %r5, %i_n;", False),
+])
+def test_contributions_by_ticket_or_by_block(place: str, good: bool) -> None:
+    body = f"""setp.ne.s32 %p1, %t, 0; @%p1 bra DONE; atom.global.add.u32 %r3, [%a_count], 1; {place}
+        mul.wide.u32 %d20, %r5, 4; add.s64 %d22, %a_y, %d20; mov.f32 %f1, 0f3F800000; red.global.add.f32 [%d22], %f1;"""
+    params = (("count", "ptr_inout", "u32", ("1",)), ("y", "ptr_inout", "f32", ("n",)))
+    kernel = Small(body, params, ("n",), ("n >= 1", "n <= 1000"), ("n",), extra={"count": ZERO})
+    assert proved(kernel, lambda count, y, n: {"y": y + 1}) == good

@@ -315,9 +315,9 @@ class Proof:
         return machine.run()
 
     def _races(self, checker: OutputChecker, machine: SymbolicMachine, trace: Trace) -> list[Claim]:
-        claims = race_claims(self.arena, self.facts, trace, self.buffers, self._block_dims(), self._splitter(checker),
-                             machine.where, self._dims)
-        return claims + self.rehearsal.claims(self.facts, trace, machine, self._dims)
+        blocks, split = self._block_dims(), self._splitter(checker)
+        claims = race_claims(self.arena, self.facts, trace, self.buffers, blocks, split, machine.where, self._dims)
+        return claims + self.rehearsal.claims(self.facts, trace, machine, self._dims, blocks, split)
 
     def _questions(
         self, machine: SymbolicMachine, trace: Trace, outputs: Mapping[str, ReferenceArray],
@@ -326,7 +326,7 @@ class Proof:
         where = machine.where
         numeric = all(p.is_constant() for p in self.symbolic.sizes.values())
         checker = OutputChecker(self.arena, self.facts, machine.dom, self._block_dims(), where, dims=self._dims,
-                                numeric=numeric)
+                                numeric=numeric, tickets=[next(iter(t.terms))[0] for t in self.tickets.values()])
         self._checker = checker
         earlier = self._earlier()
         checker.opened = lambda x, path: earlier.opened(x, path, checker.matcher)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from warpproof.core import Claim, Unsupported
 from warpproof.machine import SymbolicMachine, Trace, crosses
 from warpproof.ptx import Kernel
-from warpproof.safety import Dimensions, meeting_claims, protocol_claims, rehearsed
+from warpproof.safety import Dimensions, Split, meeting_claims, protocol_claims, rehearsed
 from warpproof.solve import Facts, Finding
 
 
@@ -34,11 +34,14 @@ class Rehearsal:
                 machine.current = before.current
                 raise
 
-    def claims(self, facts: Facts, trace: Trace, machine: SymbolicMachine, dims: Dimensions) -> list[Claim]:
+    def claims(
+        self, facts: Facts, trace: Trace, machine: SymbolicMachine, dims: Dimensions, blocks: tuple[int, ...],
+        split: Split,
+    ) -> list[Claim]:
         """That loads were answered by what they read in every execution."""
         claims: list[Claim] = []
         if self.findings or trace.meetings:
             claims += meeting_claims(self.findings, trace, machine)
         if self.crossing or trace.handovers:
-            claims += protocol_claims(machine.arena, facts, trace, machine, dims)
+            claims += protocol_claims(machine.arena, facts, trace, machine, dims, blocks, split)
         return claims

@@ -325,6 +325,9 @@ class Answers:
             parts = []
             for j in range(per):
                 at = index + (i * per + j)
+                if self.machine.crossing.turns.covers(info):
+                    parts.append(self.machine.crossing.turns.load(info, at))
+                    continue
                 if info.writable and self.machine.crossing.locks.inside():
                     parts.append(self.machine.crossing.locks.load(info, at))
                     continue
@@ -396,7 +399,9 @@ class Answers:
                     parts = (value,) if per == 1 else self.machine.dom.unpack(ty.width, value, per)
                     for j, part in enumerate(parts):
                         at = index + (i * per + j)
-                        if self.machine.crossing.locks.inside():
+                        if self.machine.crossing.turns.covers(info):
+                            self.machine.crossing.turns.store(info, at, part)
+                        elif self.machine.crossing.locks.inside():
                             self.machine.crossing.locks.store(info, at, part)
                         else:
                             self.record("store", info, at, part)

@@ -20,6 +20,7 @@ from warpproof.machine.locks import Locks
 from warpproof.machine.mixing import permute
 from warpproof.machine.setup import BufferInfo
 from warpproof.machine.trace import Access, Handover, SyncEvent, Trace
+from warpproof.machine.turns import Turns
 from warpproof.machine.uses import reads, writes
 from warpproof.terms import Access as Leaf
 from warpproof.terms import Poly, Pred, const
@@ -53,12 +54,14 @@ class Crossing:
         self.survey: Trace | None = None
         self.opaque = False  # answer loads by the last ticket with an unknown element
         self.locks = Locks(machine)
+        self.turns = Turns(machine)
         self._polled: list[SyncEvent] | None = None  # in a waiting loop, what has been read
 
     # ------------------------------------------------------------------ events
     def _event(self, kind: str, semantics: str = "", scope: str = "", **more: Any) -> SyncEvent:
         m = self.machine
-        inside = self.locks.held.count if self.locks.held is not None else 0
+        held = self.locks.held or self.turns.held
+        inside = held.count if held is not None else 0
         event = SyncEvent(kind, m.current, m.path.condition(), tuple(m.path.loops), len(m.trace.accesses), semantics,
                           scope, **{"inside": inside, **more})
         m.trace.sync.append(event)
@@ -92,8 +95,15 @@ class Crossing:
             self._unlock(effect, info, index, "st")
             return
         self.machine.answers.record("sync", info, index)
+        if self.turns.passes(info.name, index, self.machine.dom.integers.poly(value)):
+            self._pass(effect, info, index, "st")
+            return
         self._event("write", effect.semantics, effect.scope, buffer=name, index=index,
                     value=self.machine.dom.integers.poly(value))
+
+    def _pass(self, effect: Atomic | Store, info: BufferInfo, index: Poly, how: str) -> None:
+        count = self.turns.end()
+        self._event("pass", effect.semantics, effect.scope, buffer=info.name, index=index, how=how, inside=count)
 
     def load(self, effect: Load, space: str, name: str, offset: Poly) -> Value:
         """A strong load: only a waiting loop knows what it reads."""
@@ -242,7 +252,12 @@ class Crossing:
             return out
         at = next(k for k, e in enumerate(m.trace.sync) if e is polled[0])
         m.trace.sync[at] = replace(polled[0], until=self.arena.negate(go))
-        self._awaited(at)
+        number = self.turns.number(m.trace.sync[at])
+        if number is None:
+            self._awaited(at)
+        else:
+            m.trace.sync[at] = replace(m.trace.sync[at], kind="turn", awaited=number)
+            self.turns.begin(m.trace.sync[at], number)
         return out
 
     def _locked(self, event: SyncEvent, until: Pred) -> None:

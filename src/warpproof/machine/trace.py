@@ -72,7 +72,8 @@ class SyncEvent:
     """What orders accesses, in program order: behind the first `at` accesses of the trace, by the lanes of `path`.
 
     kind: fence, barrier (of the CTA), write (a strong store), ticket (an atomic counter, read as `value`), poll (a loop
-    that ends when the strong load in it has read `value`), lock (a loop that waits for a compare-and-swap), unlock.
+    that ends when the strong load in it has read `value`), lock (a loop that waits for a compare-and-swap), unlock,
+    turn (a loop that waits for the number `awaited`), pass (the store of one more).
     """
 
     kind: str

@@ -8,9 +8,11 @@ from warpproof.safety.meetings import meeting_claims, rehearsed
 from warpproof.safety.memory import memory_claims
 from warpproof.safety.protocols import Dimensions, protocol_claims
 from warpproof.safety.races import race_claims
+from warpproof.safety.turns import Split
 from warpproof.safety.weak_loads import WeakUse, weak_polls, weak_uses
 
 __all__ = [
-    "Dimensions", "Infinities", "RealConditions", "WeakUse", "barrier_claims", "condition_claims", "definedness_claims",
+    "Dimensions", "Infinities", "RealConditions", "Split", "WeakUse", "barrier_claims", "condition_claims",
+    "definedness_claims",
     "meeting_claims", "memory_claims", "protocol_claims", "race_claims", "rehearsed", "weak_polls", "weak_uses",
 ]
