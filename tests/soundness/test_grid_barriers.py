@@ -31,19 +31,10 @@ READ = """not.b32 %r11, %c; add.s32 %r11, %r11, %i_n; shl.b32 %r11, %r11, 6; mov
 GOOD = (STORE, BAR, LEAD, ARRIVE, WAIT, BAR, READ)
 
 
-class Launched(Small):
-    """A kernel of a launch that may be cooperative."""
-
-    def manifest(self) -> dict[str, Any]:
-        data = super().manifest()
-        cooperative = self.extra.get("launch", {})
-        return {**data, "launch": cooperative}
-
-
-def grid(*parts: str, cooperative: bool = True, **extra: Any) -> Launched:
+def grid(*parts: str, cooperative: bool = True, **extra: Any) -> Small:
     marks = {"buf": {"scratch": True}, "count": {"init": "zero", "scratch": True}, **extra,
              "launch": {"cooperative": cooperative}}
-    return Launched("\n".join(parts), PARAMS, ("n",), ("n >= 1", "n <= 100000"), ("n",), extra=marks)
+    return Small("\n".join(parts), PARAMS, ("n",), ("n >= 1", "n <= 100000"), ("n",), extra=marks)
 
 
 def mirrored(x: Any, buf: Any, count: Any, n: Any) -> dict[str, Any]:
@@ -133,7 +124,7 @@ def test_two_meetings() -> None:
     def three(x: Any, buf: Any, count: Any, sum: Any, again: Any, n: Any) -> dict[str, Any]:
         return {"y": 3 * np.square(x)[::-1, ::-1]}
 
-    kernel = Launched("\n".join(body), params, ("n",), ("n >= 1", "n <= 100000"), ("n",), extra=marks)
+    kernel = Small("\n".join(body), params, ("n",), ("n >= 1", "n <= 100000"), ("n",), extra=marks)
     assert proved(kernel, three)
     for k in (8, 12):
         assert not proved(replace(kernel, body="\n".join(p for j, p in enumerate(body) if j != k)), three)

@@ -298,3 +298,40 @@ def test_contributions_by_ticket_or_by_block(place: str, good: bool) -> None:
     params = (("count", "ptr_inout", "u32", ("1",)), ("y", "ptr_inout", "f32", ("n",)))
     kernel = Small(body, params, ("n",), ("n >= 1", "n <= 1000"), ("n",), extra={"count": ZERO})
     assert proved(kernel, lambda count, y, n: {"y": y + 1}) == good
+
+
+# ---------------------------------------------------------------------- CTAs that are resident together
+PLACE = """setp.ne.s32 %p1, %t, 0; mul.wide.u32 %d20, %g, 4; mul.wide.u32 %d21, %c, 4;
+    add.s64 %d22, %a_x, %d20; add.s64 %d23, %a_buf, %d20; add.s64 %d24, %a_ready, %d21; add.s64 %d25, %a_y, %d20;
+    not.b32 %r6, %c; add.s32 %r6, %r6, %i_n; mul.wide.u32 %d26, %r6, 4; add.s64 %d28, %a_ready, %d26;
+    shl.b32 %r7, %r6, 6; mov.u32 %r8, 63; sub.s32 %r8, %r8, %t; add.s32 %r7, %r7, %r8; mul.wide.u32 %d26, %r7, 4;
+    add.s64 %d27, %a_buf, %d26;"""
+TELL = "@%p1 bra TOLD; st.release.gpu.global.u32 [%d24], 1; TOLD:"
+HEAR = "@%p1 bra HEARD; L: ld.acquire.gpu.global.u32 %r10, [%d28]; setp.eq.s32 %p3, %r10, 0; @%p3 bra L; HEARD:"
+
+
+def exchange(*parts: str, cooperative: bool = True) -> Small:
+    """CTA c hands its squares to CTA n − 1 − c."""
+    params = tuple(p for p in PAIRS if p[0] != "ticket")
+    marks = {"buf": {"scratch": True}, "ready": ZERO, "launch": {"cooperative": cooperative}}
+    return Small("\n".join(parts), params, ("n",), ("n >= 1", "n <= 100000"), ("n",), extra=marks)
+
+
+def exchanged(x: Any, buf: Any, ready: Any, n: Any) -> dict[str, Any]:
+    return {"y": np.square(x)[::-1, ::-1]}
+
+
+def test_exchange_between_resident_ctas() -> None:
+    assert proved(exchange(PLACE, STORE, BAR, TELL, HEAR, BAR, READ), exchanged)
+    assert not proved(exchange(PLACE, STORE, BAR, TELL, HEAR, BAR, READ, cooperative=False), exchanged)
+
+
+@pytest.mark.parametrize("parts", [
+    (PLACE, STORE, BAR, HEAR, TELL, BAR, READ), (PLACE, STORE, TELL, HEAR, BAR, READ),
+    (PLACE, STORE, BAR, TELL, BAR, READ), (PLACE, STORE, BAR, TELL.replace("release", "relaxed"), HEAR, BAR, READ), (PLACE, STORE, BAR, HEAR, BAR, READ),
+    (PLACE, STORE, BAR, TELL, HEAR, READ), (PLACE, STORE, BAR, TELL, HEAR.replace("acquire", "relaxed"), BAR, READ),
+    (PLACE, STORE, BAR, "setp.gt.s32 %p5, %c, 3; @%p5 bra PAST;", TELL, "PAST:", HEAR, BAR, READ),
+    (PLACE, STORE, BAR, TELL, HEAR.replace("%d28", "%d24"), BAR, READ),
+])
+def test_wrong_exchanges_are_not_proved(parts: tuple[str, ...]) -> None:
+    assert not proved(exchange(*parts), exchanged)

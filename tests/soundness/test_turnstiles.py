@@ -26,17 +26,10 @@ PASS = "@%p1 bra DONE; add.s32 %r22, %r20, 1; st.release.gpu.global.u32 [%d23], 
 GOOD = (PLACE, WAIT, BAR, ADD, BAR, PASS)
 
 
-class Launched(Small):
-    """A kernel of a launch that may be cooperative."""
-
-    def manifest(self) -> dict[str, Any]:
-        return {**super().manifest(), "launch": self.extra.get("launch", {})}
-
-
-def split(*parts: str, cooperative: bool = True, **extra: Any) -> Launched:
+def split(*parts: str, cooperative: bool = True, **extra: Any) -> Small:
     marks = {"turn": {"init": "zero", "scratch": True}, "launch": {"cooperative": cooperative}, **extra}
     bounds = ("n >= 1", "n <= 1000", "m >= 1", "m <= 1000")
-    return Launched("\n".join(parts), PARAMS, ("n", "m"), bounds, ("n", "m"), extra=marks)
+    return Small("\n".join(parts), PARAMS, ("n", "m"), bounds, ("n", "m"), extra=marks)
 
 
 def squares(x: Any, turn: Any, y: Any, n: Any, m: Any) -> dict[str, Any]:

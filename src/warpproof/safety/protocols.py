@@ -167,15 +167,27 @@ class _Protocols(Cores):
             return self._gathering(e, text, where)
         if e.awaited is None:
             return Claim("barriers", text, Status.OPEN, place=where, hint="no store was found that surely ends it")
-        if e.drawn is None:
-            return Claim("barriers", text, Status.OPEN, place=where, hint="the CTA it waits for may never be started "
-                         "beside this one: draw CTA numbers from an atomic counter")
         writes = [w for w in self.trace.sync if w.kind == "write" and w.buffer == e.buffer]
         if len(writes) != 1:
             return Claim("barriers", text, Status.OPEN, place=where, hint=f"{e.buffer} is written in several places")
+        if e.drawn is None:
+            return self._resident(writes[0], text, where)
         if not self.facts.implied(e.path, self.arena.le(e.awaited - e.drawn + 1), hard=True):
             return Claim("barriers", text, Status.OPEN, place=where, hint="it may be for a CTA with a later ticket")
         return Claim("barriers", text, Status.SHOWN, "earlier ticket", where)
+
+    def _resident(self, write: SyncEvent, text: str, where: str) -> Claim:
+        """A wait for a CTA that is resident together with this one, and that waits for nothing before it ends it."""
+        at = next(k for k, w in enumerate(self.trace.sync) if w is write)
+        waits = [w for w in self.trace.sync[:at] if w.kind in ("poll", "lock", "turn")]
+        if not all(self.facts.infeasible(self.arena.conj((self.plain(w.path), self.plain(write.path)))) for w in waits):
+            return Claim("barriers", text, Status.OPEN, place=where, hint="the CTA it waits for may itself wait before")
+        if not self.machine.setup.cooperative:
+            return Claim("barriers", text, Status.OPEN, place=where, hint="the CTA it waits for may never be started "
+                         "beside this one: draw CTA numbers from an atomic counter, or say that the launch is "
+                         "cooperative")
+        self.machine.assume("cooperative", "all CTAs of the grid are resident at once", "a cooperative launch")
+        return Claim("barriers", text, Status.SHOWN, "cooperative launch", where)
 
     def _gathering(self, e: SyncEvent, text: str, where: str) -> Claim:
         """A wait until all CTAs have drawn: each does so before it waits for anything else than such a meeting, and
