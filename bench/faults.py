@@ -21,7 +21,10 @@ from typing import Any, Final
 ROOT: Final = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "soundness"))
 
+import test_barrier_rings as rings  # noqa: E402
+import test_grid_barriers as grids  # noqa: E402
 import test_protocols as protocols  # noqa: E402
+import test_turnstiles as turns  # noqa: E402
 from mutants import subjects  # noqa: E402
 from proof_cases import Small  # noqa: E402
 from test_public_bugs import BUGS  # noqa: E402
@@ -82,6 +85,10 @@ def targets() -> Iterator[Target]:
     take, free = p.TAKE.replace("atom", "atom.acquire.gpu"), p.FREE.replace("atom", "atom.release.gpu")
     strong = p.locked(p.MINE, take, p.ADD, free)
     yield _small("spin-lock-acquire", strong, p.moments)
+    yield _small("ring", rings.Ring().kernel(), rings.products)
+    yield _small("ring-early", rings.Ring(early=True).kernel(), rings.products)
+    yield _small("grid-barrier", grids.grid(*grids.GOOD), grids.mirrored)
+    yield _small("turnstile", turns.split(*turns.GOOD), turns.squares)
     for name in ("kokkos#1520", "ninfer#49", "deepep#657 with", "tilelang#2613", "apex#1798", "deepep#136"):
         found = next(b for b in BUGS if b.startswith(name))
         yield _small(found, BUGS[found].fixed, BUGS[found].reference)
@@ -101,7 +108,7 @@ def faults(text: str, kernel: Kernel) -> Iterator[Fault]:
 
 def _weaker(ins: Instruction) -> Iterator[tuple[str, str | None]]:
     words = ins.modifiers
-    if ins.name in ("bar", "barrier") and "sync" in words:
+    if ins.name in ("bar", "barrier") and {"sync", "arrive"} & set(words):
         yield "removed", None
         if "warp" in words:
             yield "with half of its mask", "bar.warp.sync 65535"

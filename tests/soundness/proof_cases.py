@@ -59,7 +59,7 @@ class Small:
         params += [{"name": n, "kind": "scalar", "dtype": "i32"} for n in self.sizes]
         return {"kernel": "k", "params": params, "sizes": {n: [100] for n in self.sizes},
                 "preconditions": list(self.preconditions), "grid": list((*self.grid, "1", "1")[:3]),
-                "block": [self.block, 1, 1], "dynamic_shared": "0"}
+                "block": [self.block, 1, 1], "dynamic_shared": "0", "launch": self.extra.get("launch", {})}
 
 
 def element(into: str, pointer: str, index: str, op: str = "ld.global.f32", scratch: int = 50) -> str:

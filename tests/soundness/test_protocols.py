@@ -262,3 +262,76 @@ def test_waiting_in_a_loop_is_not_followed() -> None:
     around = f"mov.u32 %r12, 0; AGAIN: {WAIT.replace('HEARD:', '')} add.s32 %r12, %r12, 1; setp.lt.s32 %p7, %r12, %i_n;"
     parts = (DRAW, ROLE, STORE, BAR, RAISE, around, "@%p7 bra AGAIN; HEARD:", BAR, READ)
     assert not proved(pairs(*parts), reversed_squares)
+
+
+@pytest.mark.parametrize(("lanes", "good"), [(64, True), (32, False)])
+def test_fences_of_some_threads_order_only_what_these_do(lanes: int, good: bool) -> None:
+    """The flag is relaxed; each thread has a fence.sc between store and barrier, and between barrier and load."""
+
+    def fence(label: str) -> str:
+        return f"setp.ge.u32 %p6, %t, {lanes}; @%p6 bra {label}; membar.gl; {label}:"
+
+    raised, heard = RAISE.replace("st.release.gpu", "st.relaxed.gpu"), WAIT.replace("acquire", "relaxed")
+    parts = (DRAW, ROLE, STORE, fence("F"), BAR, raised, heard, BAR, fence("H"), READ)
+    assert proved(pairs(*parts), reversed_squares) == good
+
+
+@pytest.mark.parametrize(("choice", "good"), [("%r3", True), ("%c", False)])
+def test_which_cta_draws_which_ticket_is_open(choice: str, good: bool) -> None:
+    """Each CTA stores where its ticket says; or only the one with the last ticket, where its block index says."""
+    only = "" if good else "add.s32 %r4, %r3, 1; setp.ne.s32 %p2, %r4, %i_n; @%p2 bra DONE;"
+    body = f"""setp.ne.s32 %p1, %t, 0; @%p1 bra DONE; atom.global.add.u32 %r3, [%a_count], 1; {only}
+        mul.wide.u32 %d20, {choice}, 4; add.s64 %d21, %a_x, %d20; add.s64 %d22, %a_y, %d20;
+        ld.global.f32 %f1, [%d21]; st.global.f32 [%d22], %f1;"""
+    params = (("x", "ptr_in", "f32", ("n",)), ("count", "ptr_inout", "u32", ("1",)), ("y", "ptr_out", "f32", ("n",)))
+    kernel = Small(body, params, ("n",), ("n >= 1", "n <= 1000"), ("n",), extra={"count": ZERO})
+    assert proved(kernel, lambda x, count, n: {"y": x}) == good
+
+
+@pytest.mark.parametrize(("place", "good"), [
+    ("mov.u32 %r5, %c;", True), ("mov.u32 %r5, %r3;", True), ("add.s32 %r5, %r3, %c; shr.u32 %r5, %r5, 1;", False),
+    ("add.s32 %r5, %r3, %c; rem.u32 %r5, %r5, %i_n;", False),
+])
+def test_contributions_by_ticket_or_by_block(place: str, good: bool) -> None:
+    body = f"""setp.ne.s32 %p1, %t, 0; @%p1 bra DONE; atom.global.add.u32 %r3, [%a_count], 1; {place}
+        mul.wide.u32 %d20, %r5, 4; add.s64 %d22, %a_y, %d20; mov.f32 %f1, 0f3F800000; red.global.add.f32 [%d22], %f1;"""
+    params = (("count", "ptr_inout", "u32", ("1",)), ("y", "ptr_inout", "f32", ("n",)))
+    kernel = Small(body, params, ("n",), ("n >= 1", "n <= 1000"), ("n",), extra={"count": ZERO})
+    assert proved(kernel, lambda count, y, n: {"y": y + 1}) == good
+
+
+# ---------------------------------------------------------------------- CTAs that are resident together
+PLACE = """setp.ne.s32 %p1, %t, 0; mul.wide.u32 %d20, %g, 4; mul.wide.u32 %d21, %c, 4;
+    add.s64 %d22, %a_x, %d20; add.s64 %d23, %a_buf, %d20; add.s64 %d24, %a_ready, %d21; add.s64 %d25, %a_y, %d20;
+    not.b32 %r6, %c; add.s32 %r6, %r6, %i_n; mul.wide.u32 %d26, %r6, 4; add.s64 %d28, %a_ready, %d26;
+    shl.b32 %r7, %r6, 6; mov.u32 %r8, 63; sub.s32 %r8, %r8, %t; add.s32 %r7, %r7, %r8; mul.wide.u32 %d26, %r7, 4;
+    add.s64 %d27, %a_buf, %d26;"""
+TELL = "@%p1 bra TOLD; st.release.gpu.global.u32 [%d24], 1; TOLD:"
+HEAR = "@%p1 bra HEARD; L: ld.acquire.gpu.global.u32 %r10, [%d28]; setp.eq.s32 %p3, %r10, 0; @%p3 bra L; HEARD:"
+
+
+def exchange(*parts: str, cooperative: bool = True) -> Small:
+    """CTA c hands its squares to CTA n − 1 − c."""
+    params = tuple(p for p in PAIRS if p[0] != "ticket")
+    marks = {"buf": {"scratch": True}, "ready": ZERO, "launch": {"cooperative": cooperative}}
+    return Small("\n".join(parts), params, ("n",), ("n >= 1", "n <= 100000"), ("n",), extra=marks)
+
+
+def exchanged(x: Any, buf: Any, ready: Any, n: Any) -> dict[str, Any]:
+    return {"y": np.square(x)[::-1, ::-1]}
+
+
+def test_exchange_between_resident_ctas() -> None:
+    assert proved(exchange(PLACE, STORE, BAR, TELL, HEAR, BAR, READ), exchanged)
+    assert not proved(exchange(PLACE, STORE, BAR, TELL, HEAR, BAR, READ, cooperative=False), exchanged)
+
+
+@pytest.mark.parametrize("parts", [
+    (PLACE, STORE, BAR, HEAR, TELL, BAR, READ), (PLACE, STORE, TELL, HEAR, BAR, READ),
+    (PLACE, STORE, BAR, TELL, BAR, READ), (PLACE, STORE, BAR, TELL.replace("release", "relaxed"), HEAR, BAR, READ), (PLACE, STORE, BAR, HEAR, BAR, READ),
+    (PLACE, STORE, BAR, TELL, HEAR, READ), (PLACE, STORE, BAR, TELL, HEAR.replace("acquire", "relaxed"), BAR, READ),
+    (PLACE, STORE, BAR, "setp.gt.s32 %p5, %c, 3; @%p5 bra PAST;", TELL, "PAST:", HEAR, BAR, READ),
+    (PLACE, STORE, BAR, TELL, HEAR.replace("%d28", "%d24"), BAR, READ),
+])
+def test_wrong_exchanges_are_not_proved(parts: tuple[str, ...]) -> None:
+    assert not proved(exchange(*parts), exchanged)

@@ -44,6 +44,7 @@ PROPERTY: Final = {
     "race": "races", "non-coherent-read": "races", "barrier-divergence": "barriers", "barrier-mismatch": "barriers",
     "deadlock": "barriers", "undefined-collective": "barriers",
 }
+"""What findings of a run refute. A barrier completed by exits is legal (docs/ledger.md, exited-threads)."""
 MENU: Final = (1, 2, 3, 5, 7, 16, 17, 20, 31, 33, 64, 100, 129, 150, 257, 300, 600, 1030)
 MAX_WORK: Final = 1 << 16
 MAX_FIXED_GRID: Final = 1 << 19

@@ -209,7 +209,8 @@ class Contributions:
             values = self._solve(s, index, c.at, part)
             if values is not None:
                 free = [c.at[d] for d in s.index]
-                piece = Piece((guard,), part.loops, self.checker.blocks, (*free, *values), part.weight)
+                dims = self.checker.ranging((*free, *values), (guard,))
+                piece = Piece((guard,), part.loops, dims, (*free, *values), part.weight)
                 found = found or (k, piece)
                 if len(goals) == 1 or self._inside(s, (*free, *values), part):
                     return k, piece

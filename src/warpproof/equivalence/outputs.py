@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from warpproof.algebra import Cases, Normaliser
+from warpproof.algebra import Cases, Normaliser, support
 from warpproof.core import Claim, Reason, Status, Unsupported
 from warpproof.domains import Choice, Int, Reals, ScalarType, Value
 from warpproof.equivalence.alignment import aligned
@@ -114,8 +114,8 @@ class OutputChecker(Locator):
 
     def __init__(self, arena: Arena, facts: Facts, dom: Reals, blocks: Sequence[int], where: Callable[[int], str],
                  divisors: Mapping[int, Real] | None = None, dims: Dimensions | None = None, *,
-                 numeric: bool = False) -> None:
-        """`numeric` says that every size is a number."""
+                 numeric: bool = False, tickets: Sequence[int] = ()) -> None:
+        """`numeric` says that every size is a number; `tickets` are numbers that each CTA draws one of."""
         super().__init__(arena, facts)
         self.dom, self.blocks, self.where = dom, tuple(blocks), where
         self.normal = Normaliser(arena)
@@ -127,6 +127,18 @@ class OutputChecker(Locator):
         self.doing = ""  # what is being compared, for messages
         self.opened: Callable[[Real, Pred], Real] = lambda x, path: x  # puts in what earlier launches left
         self.dims: Dimensions = dims or (lambda accesses: self.blocks)
+        self.tickets = frozenset(tickets)
+
+    def ranging(self, polys: Sequence[Poly], preds: Sequence[Pred]) -> tuple[int, ...]:
+        """What the CTAs are told apart by where each of them does something: block indices, or one ticket.
+
+        Which CTA draws which ticket is open, so that there is no telling which pairs of both exist.
+        """
+        used = set(support(self.arena, polys, preds))
+        tickets = used & self.tickets
+        if tickets and (len(tickets) > 1 or used & set(self.blocks)):
+            raise Unsupported("tickets", "what a CTA does depends on a ticket and on its block index or another ticket")
+        return tuple(tickets) or self.blocks
 
     # ------------------------------------------------------------------ one output
     def check(self, output: Output, stores: Sequence[Access]) -> list[Claim]:
@@ -292,7 +304,10 @@ class OutputChecker(Locator):
         for count in counts:
             extents.append(product(output.shape[first : first + count]))
             first += count
-        dims = self.dims([p.access for p in located])
+        try:
+            dims = self.ranging([p.access.index for p in located], [p.access.path for p in located])
+        except Unsupported as stuck:
+            return Claim("equivalence", text, Status.OPEN, hint=str(stuck))
         pieces = [
             Piece(self.arena.conjuncts(p.access.path), p.access.loops, dims,
                   p.at.index if p.at.counts == counts else (p.access.index,))

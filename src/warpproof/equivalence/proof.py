@@ -26,7 +26,8 @@ from warpproof.equivalence.contributions import Contributions
 from warpproof.equivalence.earlier import Earlier, Leftover
 from warpproof.equivalence.gathered import Gathered
 from warpproof.equivalence.outputs import Expected, Output, OutputChecker
-from warpproof.machine import Access, BufferInfo, Setup, SymbolicMachine, Trace, crosses
+from warpproof.equivalence.rehearsal import Rehearsal
+from warpproof.machine import Access, BufferInfo, Setup, SymbolicMachine, Trace
 from warpproof.ptx import Kernel
 from warpproof.reference import Launch, SymbolicLaunch
 from warpproof.safety import (
@@ -36,7 +37,6 @@ from warpproof.safety import (
     condition_claims,
     definedness_claims,
     memory_claims,
-    protocol_claims,
     race_claims,
 )
 from warpproof.solve import Facts, tighten, without_other_blocks
@@ -102,15 +102,14 @@ class Proof:
         self.symbolic: SymbolicLaunch = launch.symbolic(self.arena)
         self.outcome = Outcome()
         self._checker: OutputChecker | None = None
-        self.survey: Trace | None = None  # of a kernel whose CTAs communicate
         tighten(self.arena, self.symbolic.facts)
         self._raise_sizes()
         self.blocks = self._blocks()
         self.facts = Facts(self.arena, (*self.symbolic.facts, *self._block_facts()))
         self.buffers = {n: self._buffer(n) for n in self.symbolic.buffers}
-        self.crossing = any(crosses(x) for x in kernel.code)
+        self.rehearsal = Rehearsal(kernel)
         self.ctas = self.symbolic.grid[0] * self.symbolic.grid[1] * self.symbolic.grid[2]
-        self.tickets = self._tickets() if self.crossing else {}
+        self.tickets = self._tickets() if self.rehearsal.crossing else {}
         if self.tickets:
             drawn = [self.arena.le(t - self.ctas + 1) for t in self.tickets.values()]
             self.facts = Facts(self.arena, (*self.symbolic.facts, *self._block_facts(), *drawn))
@@ -304,28 +303,21 @@ class Proof:
 
     def _machine(self) -> SymbolicMachine:
         setup = Setup(self.symbolic.grid, self.symbolic.block, self._arguments(), self.buffers, self._shared_bytes(),
-                      self.facts.base, blocks=self.blocks, ctas=self.ctas, tickets=self.tickets)
+                      self.facts.base, blocks=self.blocks, ctas=self.ctas, tickets=self.tickets,
+                      cooperative=self.launch.options.cooperative)
         machine = SymbolicMachine(self.kernel, self.arena, setup, self.outcome.ledger, self.facts, self.deadline)
         machine.without = self.without
         return machine
 
     def _run(self, machine: SymbolicMachine) -> Trace:
-        """The trace; a kernel whose CTAs communicate is run once before, to see what they store."""
-        if self.crossing:
-            before = self._machine()
-            try:
-                self.survey = machine.crossing.survey = before.run()
-            except Unsupported:
-                machine.current = before.current
-                raise
+        """The trace; a kernel whose CTAs or warps communicate is run once before, to see what they store."""
+        self.rehearsal.prepare(self.facts, self._machine, machine)
         return machine.run()
 
     def _races(self, checker: OutputChecker, machine: SymbolicMachine, trace: Trace) -> list[Claim]:
-        claims = race_claims(self.arena, self.facts, trace, self.buffers, self._block_dims(), self._splitter(checker),
-                             machine.where, self._dims)
-        if self.crossing or trace.handovers:
-            claims += protocol_claims(self.arena, self.facts, trace, machine, self._dims)
-        return claims
+        blocks, split = self._block_dims(), self._splitter(checker)
+        claims = race_claims(self.arena, self.facts, trace, self.buffers, blocks, split, machine.where, self._dims)
+        return claims + self.rehearsal.claims(self.facts, trace, machine, self._dims, blocks, split)
 
     def _questions(
         self, machine: SymbolicMachine, trace: Trace, outputs: Mapping[str, ReferenceArray],
@@ -334,7 +326,7 @@ class Proof:
         where = machine.where
         numeric = all(p.is_constant() for p in self.symbolic.sizes.values())
         checker = OutputChecker(self.arena, self.facts, machine.dom, self._block_dims(), where, dims=self._dims,
-                                numeric=numeric)
+                                numeric=numeric, tickets=[next(iter(t.terms))[0] for t in self.tickets.values()])
         self._checker = checker
         earlier = self._earlier()
         checker.opened = lambda x, path: earlier.opened(x, path, checker.matcher)
@@ -422,7 +414,7 @@ class Proof:
         if all(c.status is Status.SHOWN for c in claims) or not trace.handovers:
             return claims
         machine = self._machine()
-        machine.crossing.survey, machine.crossing.opaque = self.survey, True
+        machine.crossing.survey, machine.crossing.opaque = self.rehearsal.survey, True
         try:
             run = machine.run()
         except Unsupported:

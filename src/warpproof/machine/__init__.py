@@ -15,18 +15,20 @@ from warpproof.machine.trace import (
     BarrierEvent,
     Handover,
     Hazard,
+    Meeting,
     Obligation,
     RunningMaximum,
+    Source,
     SyncEvent,
     Trace,
 )
-from warpproof.machine.upcoming import Upcoming
+from warpproof.machine.upcoming import Upcoming, moved
 from warpproof.machine.uses import reads, writes
 
 __all__ = [
     "KINDS", "OPAQUE", "SCHEDULES", "Access", "BarrierEvent", "Buffer", "BufferInfo", "ConcreteLaunch", "Content",
-    "Decoded", "Event", "Finding", "Graph", "Handover", "Hazard", "Loop", "Obligation", "Outcome", "Pointer",
-    "Region", "Registers", "RunningMaximum", "Setup", "SymbolicMachine", "SyncEvent", "Trace", "Upcoming",
+    "Decoded", "Event", "Finding", "Graph", "Handover", "Hazard", "Loop", "Meeting", "Obligation", "Outcome", "Pointer",
+    "Region", "Registers", "RunningMaximum", "Setup", "Source", "SymbolicMachine", "SyncEvent", "Trace", "Upcoming",
     "control_flow",
-    "crosses", "decode", "emulate", "reads", "step", "step_pure", "writes",
+    "crosses", "decode", "emulate", "moved", "reads", "step", "step_pure", "writes",
 ]

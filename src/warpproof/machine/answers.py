@@ -196,7 +196,7 @@ class Answers:
         """A contribution where nobody uses the old value, else a way for CTAs to talk to each other."""
         if self.machine.crossing.releases(effect):
             return self.machine.crossing.release(effect)
-        if symbolic_atomics.result_used(self.machine, effect):
+        if symbolic_atomics.result_used(self.machine, effect) or self.machine.crossing.counts(effect):
             return self.machine.crossing.update(effect)
         return symbolic_atomics.update(self.machine, effect)
 
@@ -325,6 +325,9 @@ class Answers:
             parts = []
             for j in range(per):
                 at = index + (i * per + j)
+                if self.machine.crossing.turns.covers(info):
+                    parts.append(self.machine.crossing.turns.load(info, at))
+                    continue
                 if info.writable and self.machine.crossing.locks.inside():
                     parts.append(self.machine.crossing.locks.load(info, at))
                     continue
@@ -396,7 +399,9 @@ class Answers:
                     parts = (value,) if per == 1 else self.machine.dom.unpack(ty.width, value, per)
                     for j, part in enumerate(parts):
                         at = index + (i * per + j)
-                        if self.machine.crossing.locks.inside():
+                        if self.machine.crossing.turns.covers(info):
+                            self.machine.crossing.turns.store(info, at, part)
+                        elif self.machine.crossing.locks.inside():
                             self.machine.crossing.locks.store(info, at, part)
                         else:
                             self.record("store", info, at, part)
@@ -454,9 +459,12 @@ class Answers:
     def _barrier(self, effect: Barrier) -> Any:
         m = self.machine
         ident: Any = effect.id
-        number = m.dom.integers.poly(ident).as_int()
+        place = m.dom.integers.poly(ident)
+        number = place.as_int()
         count: Any = effect.count
         threads = m.dom.integers.poly(count).as_int() if count is not None else None
+        if m.streams.running is not None and effect.kind != "red":
+            return m.streams.meet(place, threads, effect.kind == "sync")
         if effect.kind != "red" and number is not None and m.roles.running is not None and count is not None:
             return m.roles.meet(number, threads, effect.kind == "sync")
         if effect.kind != "sync" or number is None or not 0 <= number < 16:

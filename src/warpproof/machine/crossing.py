@@ -20,6 +20,7 @@ from warpproof.machine.locks import Locks
 from warpproof.machine.mixing import permute
 from warpproof.machine.setup import BufferInfo
 from warpproof.machine.trace import Access, Handover, SyncEvent, Trace
+from warpproof.machine.turns import Turns
 from warpproof.machine.uses import reads, writes
 from warpproof.terms import Access as Leaf
 from warpproof.terms import Poly, Pred, const
@@ -53,12 +54,14 @@ class Crossing:
         self.survey: Trace | None = None
         self.opaque = False  # answer loads by the last ticket with an unknown element
         self.locks = Locks(machine)
+        self.turns = Turns(machine)
         self._polled: list[SyncEvent] | None = None  # in a waiting loop, what has been read
 
     # ------------------------------------------------------------------ events
     def _event(self, kind: str, semantics: str = "", scope: str = "", **more: Any) -> SyncEvent:
         m = self.machine
-        inside = self.locks.held.count if self.locks.held is not None else 0
+        held = self.locks.held or self.turns.held
+        inside = held.count if held is not None else 0
         event = SyncEvent(kind, m.current, m.path.condition(), tuple(m.path.loops), len(m.trace.accesses), semantics,
                           scope, **{"inside": inside, **more})
         m.trace.sync.append(event)
@@ -92,8 +95,15 @@ class Crossing:
             self._unlock(effect, info, index, "st")
             return
         self.machine.answers.record("sync", info, index)
+        if self.turns.passes(info.name, index, self.machine.dom.integers.poly(value)):
+            self._pass(effect, info, index, "st")
+            return
         self._event("write", effect.semantics, effect.scope, buffer=name, index=index,
                     value=self.machine.dom.integers.poly(value))
+
+    def _pass(self, effect: Atomic | Store, info: BufferInfo, index: Poly, how: str) -> None:
+        count = self.turns.end()
+        self._event("pass", effect.semantics, effect.scope, buffer=info.name, index=index, how=how, inside=count)
 
     def load(self, effect: Load, space: str, name: str, offset: Poly) -> Value:
         """A strong load: only a waiting loop knows what it reads."""
@@ -117,7 +127,7 @@ class Crossing:
         return Int(info.width, seen)
 
     # ------------------------------------------------------------------ tickets
-    def update(self, effect: Atomic) -> Value:
+    def update(self, effect: Atomic) -> Value | None:
         """An atomic that counts CTAs: its result is the CTA's ticket, from 0 up and different in every CTA."""
         m = self.machine
         space, name, offset = m.answers.space(effect)
@@ -131,8 +141,19 @@ class Crossing:
             raise Unsupported("Atomic", "no symbolic meaning yet: the counter depends on the CTA or thread")
         m.answers.record("sync", info, index)
         ticket = m.setup.tickets[name]
-        self._event("ticket", effect.semantics, effect.scope, buffer=name, index=index, value=ticket)
-        return Int(effect.type.width, ticket)
+        self._event("ticket", effect.semantics, effect.scope, buffer=name, index=index, value=ticket,
+                    how="atom" if effect.returns else "red")
+        return Int(effect.type.width, ticket) if effect.returns else None
+
+    def counts(self, effect: Atomic) -> bool:
+        """An update whose result nobody uses counts CTAs, and the kernel waits for what it counts."""
+        m = self.machine
+        if not any(x.name == "ld" and STRONG & set(x.modifiers) for x in m.kernel.code):
+            return False
+        split = m.answers.by_base(effect)
+        space, name, _ = ("", "", None) if split else m.answers.space(effect)
+        waited = self.survey is None or any(e.kind == "poll" and e.buffer == name for e in self.survey.sync)
+        return waited and not split and self._no_ticket(effect, space, name) == ""
 
     def _try(self, effect: Atomic, space: str, name: str, offset: Poly) -> Value:
         """One turn of a loop that waits until a compare-and-swap takes a lock."""
@@ -174,7 +195,7 @@ class Crossing:
         by = m.dom.integers.poly(step).as_int() if isinstance(step, Int) else None
         if self._polled is not None:
             return "an atomic in a waiting loop"
-        if space != "global" or name not in m.setup.tickets or not effect.returns:
+        if space != "global" or name not in m.setup.tickets:
             return "not a counter that starts at zero"
         if effect.op != "add" or by != 1:
             return "its result depends on the order of the threads"
@@ -231,7 +252,12 @@ class Crossing:
             return out
         at = next(k for k, e in enumerate(m.trace.sync) if e is polled[0])
         m.trace.sync[at] = replace(polled[0], until=self.arena.negate(go))
-        self._awaited(at)
+        number = self.turns.number(m.trace.sync[at])
+        if number is None:
+            self._awaited(at)
+        else:
+            m.trace.sync[at] = replace(m.trace.sync[at], kind="turn", awaited=number)
+            self.turns.begin(m.trace.sync[at], number)
         return out
 
     def _locked(self, event: SyncEvent, until: Pred) -> None:
@@ -305,7 +331,7 @@ class Crossing:
         for given in self.survey.sync:
             if given.buffer != event.buffer or given.at <= store.order or given.loops:
                 continue
-            if given.kind == "ticket" and event.kind == "ticket" and self._last(event):
+            if given.kind == "ticket" and self._after_all(given, event):
                 sigma = solver.by_element(store, index)
             elif given.kind == "write" and event.kind == "poll":
                 sigma = solver.by_flag(given, event, self.survey)
@@ -319,7 +345,18 @@ class Crossing:
 
     def _last(self, event: SyncEvent) -> bool:
         """This CTA drew the last ticket: all others have drawn theirs before."""
-        return self.machine.holds(self.arena.eq(event.value - self.machine.setup.ctas + 1))
+        return event.how != "red" and self.machine.holds(self.arena.eq(event.value - self.machine.setup.ctas + 1))
+
+    def _after_all(self, given: SyncEvent, event: SyncEvent) -> bool:
+        """Behind the event all CTAs have drawn their ticket."""
+        if event.kind == "ticket":
+            return self._last(event)
+        return event.kind == "poll" and given.index == event.index and self.all_drawn(event)
+
+    def all_drawn(self, event: SyncEvent) -> bool:
+        """The wait ends only when a counter of CTAs has counted them all."""
+        last: Pred = self.arena.le(self.machine.setup.ctas - event.value)
+        return event.until is not None and self.machine.oracle.implied(event.until, last, hard=True)
 
     def _record(self, info: BufferInfo, index: Poly) -> Access:
         self.machine.answers.record("handover", info, index)

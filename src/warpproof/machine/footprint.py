@@ -61,6 +61,11 @@ class Footprint:
         self.writer.fill(_NOBODY)
         self.reader.fill(_NOBODY)
 
+    def close(self) -> None:
+        """Every cell counts as written and read by several threads, in no order."""
+        self.writer.fill(_MANY)
+        self.reader.fill(_MANY)
+
     def warp_barrier(self, mask: BoolVector | None = None) -> None:
         """All lanes of every warp (of those in `mask`) have met: their own earlier accesses are ordered for the whole
         warp."""

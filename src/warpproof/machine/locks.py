@@ -102,7 +102,7 @@ class Locks:
         now = m.current
         for key, (info, at, value, instruction) in held.stores.items():
             m.current = instruction
-            added = Float(info.kind, info.width, self._added(info, held.found.get(key), value))
+            added = Float(info.kind, info.width, self.added(info, held.found.get(key), value))
             m.answers.record("atomic", info, at, added, op="add")
             m.trace.accesses[-1] = replace(m.trace.accesses[-1], lock=lock)
         m.current = now
@@ -112,6 +112,8 @@ class Locks:
         trace = self.machine.trace
         if self.held is not None:
             raise Unsupported("lock", f"{self.held.lock} is not given back")
+        if self.machine.crossing.turns.held is not None:
+            raise Unsupported("turn", "a turn is not passed on")
         if not self.sections:
             return
         paths = [a.path for a in trace.accesses] + [e.path for e in trace.sync] + [b.path for b in trace.barriers]
@@ -120,7 +122,7 @@ class Locks:
         if any(map(_poisoned, [*paths, *(a.pred for a in atoms if a.pred is not None)])):
             raise Unsupported("lock", "what is done depends on what is found under a lock")
 
-    def _added(self, info: BufferInfo, found: Real | None, value: Value) -> Real:
+    def added(self, info: BufferInfo, found: Real | None, value: Value) -> Real:
         """What is left over what was found."""
         rest = self._without(value.node, found) if isinstance(value, Float) and found is not None else None
         if rest is None or rest.poisoned:

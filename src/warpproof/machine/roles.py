@@ -64,13 +64,34 @@ class Roles:
         """Some whole warps go one way and some the other, in a kernel in which warps arrive without waiting."""
         m = self.machine
         mask = self.arena.mask_of(guard)
-        if mask is None or self.running is not None or not any(
+        if mask is None or self.running is not None or m.streams.running is not None or not any(
                 x.name in ("bar", "barrier") and "arrive" in x.modifiers for x in m.kernel.code):
             return False
         return whole_warps(mask & m.path.mask) and whole_warps(~mask & m.path.mask)
 
     def run(self, sides: tuple[tuple[Pred, int], ...], join: int) -> list[dict[str, Any]]:
-        """Run both sides, each from its block to the join, in turns; the registers of each."""
+        """Run both sides, each from its block to the join: in turns, or as streams where they meet in loops."""
+        m = self.machine
+        registers, shared, foot = dict(m.registers), m.shared.snapshot(), m.shared.footprint.copy()
+        mark = m.trace.mark()
+        depth, users, over = m.depth, dict(self.users), dict(self.over)
+        try:
+            return self._in_turns(sides, join)
+        except Unsupported as stuck:
+            m.registers, m.shared.footprint, m.depth = registers, foot, depth
+            m.shared.restore(shared)
+            m.trace.rewind(mark)
+            self.users, self.phases, self.over, self.running = users, {}, over, None
+            first = stuck
+            if "out of time" in stuck.why or "steps" in stuck.why:
+                raise
+        try:
+            return m.streams.run(sides, join)
+        except Unsupported as stuck:
+            raise (stuck if m.streams.sides else first) from None
+
+    def _in_turns(self, sides: tuple[tuple[Pred, int], ...], join: int) -> list[dict[str, Any]]:
+        """Run both sides in turns, each until it waits; the registers of each."""
         m = self.machine
         self.roles = []
         for guard, block in sides:

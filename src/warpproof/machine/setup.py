@@ -31,7 +31,10 @@ class BufferInfo:
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """`grid` as polynomials, `block` as integers, `arguments` by parameter name, `facts` about sizes and blocks."""
+    """`grid` as polynomials, `block` as integers, `arguments` by parameter name, `facts` about sizes and blocks.
+
+    All CTAs of a `cooperative` launch are resident at once.
+    """
 
     grid: tuple[Poly, Poly, Poly]
     block: tuple[int, int, int]
@@ -43,3 +46,4 @@ class Setup:
     blocks: tuple[Poly, ...] = ()
     ctas: Poly = ZERO
     tickets: Mapping[str, Poly] = field(default_factory=dict)
+    cooperative: bool = False

@@ -25,6 +25,7 @@ from warpproof.machine.roles import EXIT, Roles
 from warpproof.machine.setup import Setup
 from warpproof.machine.shared import SharedMemory
 from warpproof.machine.spacing import Spacing
+from warpproof.machine.streams import Streams
 from warpproof.machine.trace import Obligation, Trace
 from warpproof.ptx import Instruction, Kernel
 from warpproof.semantics import Bound, bind
@@ -67,6 +68,7 @@ class SymbolicMachine:
         self.crossing = Crossing(self)
         self.loops = LoopSolver(self)
         self.roles = Roles(self)
+        self.streams = Streams(self)
         self.graph: Graph = control_flow(kernel)
         self.decoded: dict[int, tuple[Bound, Decoded | None]] = {}
         self.fragments: dict[object, Real] = {}  # elements of matrices, by what they are taken from

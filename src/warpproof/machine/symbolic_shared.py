@@ -34,7 +34,9 @@ class SharedAccess:
         """Report a shared address that is not a multiple of the access size (PTX ISA, alignment of memory operands);
         demand it of one that depends on a symbol."""
         m = self.machine
-        if not offset.is_constant():
+        if m.streams.running is not None:
+            m.streams.align(offset, size)
+        elif not offset.is_constant():
             if m.answers.divisors.of(offset) % size:
                 m.require("alignment", self.arena.eq(self.arena.mod(offset, const(size))))
         elif (offset.lanes(self.arena.lanes)[m.path.mask] % size).any():
@@ -42,6 +44,7 @@ class SharedAccess:
 
     def _cells(self, offset: Poly, width: int) -> IntVector | None:
         m = self.machine
+        m.streams.closed()
         cells = m.shared.locate(offset, width, m.path.mask)
         if m.shared.in_bounds(cells, width):
             return cells
@@ -78,6 +81,8 @@ class SharedAccess:
         """Elements at a shared offset and the next ones, for every active lane."""
         width = ty.width // 8
         self.align(offset, width * count)
+        if self.machine.streams.running is not None:
+            return [self.machine.streams.get(offset + i * width, ty) for i in range(count)]
         return [self._element(offset + i * width, width) for i in range(count)]
 
     def _element(self, offset: Poly, width: int) -> Value:
@@ -148,6 +153,9 @@ class SharedAccess:
     def store(self, offset: Poly, width: int, value: Value) -> None:
         """Store `width` bytes at a shared offset in every active lane."""
         m = self.machine
+        if m.streams.running is not None:
+            m.streams.put(offset, width, value)
+            return
         cells = self._cells(offset, width)
         if cells is not None:
             self._touch(cells, width, write=True, alike=self._alike(cells, value))

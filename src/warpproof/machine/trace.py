@@ -8,7 +8,7 @@ from typing import Any
 from warpproof.domains import Value
 from warpproof.terms import Arena, Pred, Real, TermMap
 
-Mark = tuple[int, int, int, int, int, int]
+Mark = tuple[int, int, int, int, int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,8 @@ class SyncEvent:
     """What orders accesses, in program order: behind the first `at` accesses of the trace, by the lanes of `path`.
 
     kind: fence, barrier (of the CTA), write (a strong store), ticket (an atomic counter, read as `value`), poll (a loop
-    that ends when the strong load in it has read `value`), lock (a loop that waits for a compare-and-swap), unlock.
+    that ends when the strong load in it has read `value`), lock (a loop that waits for a compare-and-swap), unlock,
+    turn (a loop that waits for the number `awaited`), pass (the store of one more).
     """
 
     kind: str
@@ -85,7 +86,7 @@ class SyncEvent:
     buffer: str = ""
     index: Any = None  # Poly
     value: Any = None  # Poly; for a ticket and a poll the unknown that was read
-    how: str = ""  # of an unlock: exch or st
+    how: str = ""  # of an unlock: exch or st; of a ticket: atom or red
     inside: int = 0  # accesses of the critical section under way so far
     awaited: Any = None  # Poly; the ticket or block index of the CTA that surely ends a poll
     until: Pred | None = None  # the condition on `value` that ends a poll
@@ -102,6 +103,35 @@ class Handover:
     store: Access
     given: SyncEvent
     taken: SyncEvent
+
+
+@dataclass(frozen=True, slots=True)
+class Meeting:
+    """A step of one side of a branch whose warps meet at named barriers, in program order, by the lanes of `path`.
+
+    kind: arrive, sync (arrive and wait), put (a store to shared memory), get (a load from it). `place` is the number of
+    the barrier or of the cell; `size` the threads that the barrier waits for, or the bytes of the cell.
+    """
+
+    kind: str
+    side: int
+    place: Any  # Poly
+    size: int
+    path: Pred
+    loops: tuple[int, ...]
+    instruction: int
+    value: Value | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where `condition` holds a get reads what the put with number `put` left in its iteration `at` (polynomials by
+    the put's loops), in lane t what its lane lanes[t] left."""
+
+    condition: Pred
+    put: int
+    at: dict[int, Any]
+    lanes: Any  # IntVector
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +155,7 @@ class Trace:
     hazards: list[Hazard] = field(default_factory=list)
     sync: list[SyncEvent] = field(default_factory=list)
     handovers: list[Handover] = field(default_factory=list)
+    meetings: list[Meeting] = field(default_factory=list)
     executed: set[int] = field(default_factory=set)
     maxima: dict[int, RunningMaximum] = field(default_factory=dict)
     steps: int = 0
@@ -132,12 +163,12 @@ class Trace:
     def mark(self) -> Mark:
         """A point to rewind to."""
         return (len(self.accesses), len(self.obligations), len(self.barriers), len(self.hazards), len(self.sync),
-                len(self.handovers))
+                len(self.handovers), len(self.meetings))
 
     def rewind(self, mark: Mark) -> None:
         """Forget everything recorded since `mark`."""
         del self.accesses[mark[0] :], self.obligations[mark[1] :], self.barriers[mark[2] :], self.hazards[mark[3] :]
-        del self.sync[mark[4] :], self.handovers[mark[5] :]
+        del self.sync[mark[4] :], self.handovers[mark[5] :], self.meetings[mark[6] :]
 
     def replace_guard(self, arena: Arena, mark: Mark, old: Pred, new: Pred) -> None:
         """Put `new` for the path condition `old` in everything recorded since `mark`."""
@@ -157,3 +188,5 @@ class Trace:
         for i in range(mark[5], len(self.handovers)):
             h = self.handovers[i]
             self.handovers[i] = replace(h, load=replace(h.load, path=swap.pred(h.load.path)))
+        for i in range(mark[6], len(self.meetings)):
+            self.meetings[i] = replace(self.meetings[i], path=swap.pred(self.meetings[i].path))

@@ -37,7 +37,9 @@ _FIELDS: Final = frozenset({
 })
 _STEP_FIELDS: Final = frozenset({"kernel", "args", "grid", "block", "dynamic_shared"})
 _PARAM_FIELDS: Final = frozenset({"name", "kind", "dtype", "shape", "range", "init", "scratch", "strides"})
-_LAUNCH_FIELDS: Final = frozenset({"constexprs", "num_warps", "num_stages", "num_ctas", "divisible_by_16", "options"})
+_LAUNCH_FIELDS: Final = frozenset({
+    "constexprs", "num_warps", "num_stages", "num_ctas", "divisible_by_16", "options", "cooperative",
+})
 _RESERVED: Final = frozenset(keyword.kwlist)
 
 
@@ -76,7 +78,10 @@ class Param:
 
 @dataclass(frozen=True, slots=True)
 class LaunchOptions:
-    """Front-end options: compile-time constants and specialisation attributes (which are preconditions too)."""
+    """Front-end options: compile-time constants and specialisation attributes (which are preconditions too).
+
+    A `cooperative` launch fails unless all its CTAs are resident at once.
+    """
 
     constexprs: Mapping[str, Any] = field(default_factory=dict)
     num_warps: int | None = None
@@ -84,6 +89,7 @@ class LaunchOptions:
     num_ctas: int | None = None
     divisible_by_16: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
+    cooperative: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -428,9 +434,12 @@ def _options(top: Fields, params: tuple[Param, ...]) -> LaunchOptions:
     for name in named:
         if not any(p.name == name for p in params):
             raise f.fault("REF206", f"divisible_by_16 names {name!r}, which is no parameter")
+    cooperative = raw.get("cooperative", False)
+    if not isinstance(cooperative, bool):
+        raise f.fault("REF201", "cooperative must be true or false")
     counts = {k: f.integer(k) for k in ("num_warps", "num_stages", "num_ctas")}
     return LaunchOptions(MappingProxyType(f.mapping("constexprs") or {}), divisible_by_16=named,
-                         options=f.strings("options"), **counts)
+                         options=f.strings("options"), cooperative=cooperative, **counts)
 
 
 def _preconditions(top: Fields, options: LaunchOptions, params: tuple[Param, ...]) -> tuple[Expression, ...]:

@@ -8,64 +8,38 @@ whether some execution reads an old value or has a race.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
 from itertools import product
 from typing import Final
 
-import numpy as np
-
-from warpproof.core import Claim, InputError, Status, Unsupported
+from warpproof.core import Claim, Status, Unsupported
 from warpproof.machine import Access, Handover, SymbolicMachine, SyncEvent, Trace
+from warpproof.safety.cores import Core, Cores, operation, verdict
+from warpproof.safety.turns import Split, Turnstiles
 from warpproof.solve import Facts, Piece, Problem, disjoint, injective
-from warpproof.sync import evaluate, find_repair, read_litmus
-from warpproof.terms import Arena, Pred
+from warpproof.terms import Arena
 
-_LIMIT_S: Final = 10.0
 _FAR: Final = ("gpu", "sys")
 Dimensions = Callable[[Sequence[Access]], tuple[int, ...]]
 
 
 def protocol_claims(
     arena: Arena, facts: Facts, trace: Trace, machine: SymbolicMachine, dims: Dimensions,
+    blocks: tuple[int, ...], split: Split,
 ) -> list[Claim]:
     """Claims on every hand-over, every location that CTAs talk through, and every wait."""
     judge = _Protocols(arena, facts, trace, machine, dims)
     claims = [*judge.same_program(), *judge.locations(), *judge.written_once(), *judge.waits()]
     claims += [judge.handover(h) for h in trace.handovers]
-    return claims
+    return [*claims, *Turnstiles(arena, facts, trace, machine, blocks, split).claims()]
 
 
-@dataclass(frozen=True, slots=True)
-class _Core:
-    """A litmus test: per thread its CTA and instructions, and the outcome that must not happen."""
-
-    threads: tuple[tuple[int, tuple[str, ...]], ...]
-    outcome: str
-
-    def text(self) -> str:
-        """In the notation of litmus files."""
-        rows = max(len(body) for _, body in self.threads)
-        heads = [f"P{k}@cta {cta},gpu 0" for k, (cta, _) in enumerate(self.threads)]
-        lines = [" | ".join(heads) + " ;"]
-        for r in range(rows):
-            lines.append(" | ".join(body[r] if r < len(body) else "" for _, body in self.threads) + " ;")
-        return "\n".join(["PTX core", "{ d=0; f=0; s=0; }", *lines, f"~exists ({self.outcome})"])
-
-
-class _Protocols:
+class _Protocols(Cores):
     """The questions about one trace; `survey` is the run before, whose stores answered the loads."""
 
     def __init__(self, arena: Arena, facts: Facts, trace: Trace, machine: SymbolicMachine, dims: Dimensions) -> None:
-        self.arena, self.facts, self.trace, self.machine, self.dims = arena, facts, trace, machine, dims
+        super().__init__(arena, facts, trace, machine)
+        self.dims = dims
         self.survey: Trace = machine.crossing.survey or trace
-
-    def _lanes(self, path: Pred) -> list[int]:
-        mask = self.facts.mask(path)
-        return list(range(self.arena.lanes)) if mask is None else [int(t) for t in np.flatnonzero(mask)]
-
-    def _plain(self, path: Pred) -> Pred:
-        return self.arena.conj(p for p in self.arena.conjuncts(path) if self.arena.mask_of(p) is None)
 
     # ------------------------------------------------------------------ both runs are one program
     def same_program(self) -> list[Claim]:
@@ -100,31 +74,34 @@ class _Protocols:
         near = [e for e in events if e.scope not in _FAR and e.semantics not in ("volatile", "mmio")]
         weak = [a for a in self.trace.accesses if a.buffer == name and a.kind != "sync" and not self._reset(a, events)]
         if near:
-            return self._open(text, near[0].instruction, f"scope .{near[0].scope} does not reach other CTAs")
+            return self.open(text, near[0].instruction, f"scope .{near[0].scope} does not reach other CTAs")
         if weak:
             hint = f"a weak {weak[0].kind} of {name}, which CTAs synchronise through"
-            return self._open(text, weak[0].instruction, hint)
+            return self.open(text, weak[0].instruction, hint)
         return Claim("races", text, Status.SHOWN, "scopes", self.machine.where(events[0].instruction))
 
     def _reset(self, a: Access, events: Sequence[SyncEvent]) -> bool:
         """A plain store to the counter by the thread that drew the last ticket, after it has."""
         ticket = events[0]
-        if a.kind != "store" or ticket.kind != "ticket" or a.order < ticket.at or a.index != ticket.index:
+        if len(events) > 1 or ticket.kind != "ticket":
+            return False
+        if a.kind != "store" or a.order < ticket.at or a.index != ticket.index:
             return False
         last = self.arena.eq(ticket.value - self.machine.setup.ctas + 1)
-        if self._lanes(a.path) != self._lanes(ticket.path) or not self.facts.implied(a.path, last):
+        if self.lanes(a.path) != self.lanes(ticket.path) or not self.facts.implied(a.path, last):
             return False
         take, branch = _drawn(ticket)
-        others = (0, (_operation(ticket, "r9"),))
-        core = _Core((others, (1, (*take, *branch, "st.weak f, 0", "LC0:"))), "P1:r0 == 7")
-        return _verdict(core.text()) == ""
+        others = (0, (operation(ticket, "r9"),))
+        core = Core((others, (1, (*take, *branch, "st.weak f, 0", "LC0:"))), "P1:r0 == 7")
+        return verdict(core.text()) == ""
 
     def _counter(self, name: str, events: Sequence[SyncEvent]) -> Claim:
         text = f"every CTA draws one ticket from {name}"
+        events = [e for e in events if e.kind != "poll"]
         if len(events) != 1:
-            return self._open(text, events[1].instruction, "the counter is accessed in other ways too")
+            return self.open(text, events[1].instruction, "the counter is accessed in other ways too")
         if not self.facts.implied(self.arena.true, self.arena.le(self.machine.setup.ctas - (1 << 31)), hard=True):
-            return self._open(text, events[0].instruction, "more CTAs than the counter can count")
+            return self.open(text, events[0].instruction, "more CTAs than the counter can count")
         place = self.machine.where(events[0].instruction)
         return Claim("races", text, Status.SHOWN, "executed once by each CTA", place)
 
@@ -133,16 +110,16 @@ class _Protocols:
         pairs = list(zip(events[::2], events[1::2], strict=False))
         place = self.machine.where(events[0].instruction)
         if len(events) % 2 or any((a.kind, b.kind) != ("lock", "unlock") for a, b in pairs):
-            return self._open(text, events[0].instruction, "it is taken, given back or accessed in other ways too")
+            return self.open(text, events[0].instruction, "it is taken, given back or accessed in other ways too")
         data = {a.buffer for a in self.trace.accesses if a.lock == name}
         mixed = [a for a in self.trace.accesses if a.buffer in data and a.kind == "atomic" and a.lock != name]
         if mixed:
-            return self._open(text, mixed[0].instruction, f"{mixed[0].buffer} is also updated without this lock")
+            return self.open(text, mixed[0].instruction, f"{mixed[0].buffer} is also updated without this lock")
         if len({e.index.key for e in events}) > 1:
-            return self._open(text, events[0].instruction, "several locks in one buffer")
+            return self.open(text, events[0].instruction, "several locks in one buffer")
         bodies = {self._section(a, b, t) for a, b in pairs for t in "01"}
         for first, second in product((b for b in bodies if "LW0:" in b), (b for b in bodies if "LW1:" in b)):
-            why = _verdict(_Core(((0, first), (1, second)), "P0:r1 == 0 /\\ P1:r1 == 0").text())
+            why = verdict(Core(((0, first), (1, second)), "P0:r1 == 0 /\\ P1:r1 == 0").text())
             if why:
                 return Claim("races", text, Status.OPEN, place=place, hint=why)
         return Claim("races", text, Status.SHOWN, "memory-model", place)
@@ -171,7 +148,7 @@ class _Protocols:
             if apart and injective(problem, pieces, ("lane", "blocks", "loops")).holds:
                 yield Claim("races", text, Status.SHOWN, "integer-sets", self.machine.where(stores[0].instruction))
             else:
-                yield self._open(text, stores[0].instruction, "an element may be written again after the hand-over")
+                yield self.open(text, stores[0].instruction, "an element may be written again after the hand-over")
 
     # ------------------------------------------------------------------ waits
     def waits(self) -> Iterator[Claim]:
@@ -186,17 +163,49 @@ class _Protocols:
     def _wait(self, e: SyncEvent) -> Claim:
         text = f"the wait for {e.buffer} ends"
         where = self.machine.where(e.instruction)
+        if self.machine.crossing.all_drawn(e):
+            return self._gathering(e, text, where)
         if e.awaited is None:
             return Claim("barriers", text, Status.OPEN, place=where, hint="no store was found that surely ends it")
-        if e.drawn is None:
-            return Claim("barriers", text, Status.OPEN, place=where, hint="the CTA it waits for may never be started "
-                         "beside this one: draw CTA numbers from an atomic counter")
         writes = [w for w in self.trace.sync if w.kind == "write" and w.buffer == e.buffer]
         if len(writes) != 1:
             return Claim("barriers", text, Status.OPEN, place=where, hint=f"{e.buffer} is written in several places")
+        if e.drawn is None:
+            return self._resident(writes[0], text, where)
         if not self.facts.implied(e.path, self.arena.le(e.awaited - e.drawn + 1), hard=True):
             return Claim("barriers", text, Status.OPEN, place=where, hint="it may be for a CTA with a later ticket")
         return Claim("barriers", text, Status.SHOWN, "earlier ticket", where)
+
+    def _resident(self, write: SyncEvent, text: str, where: str) -> Claim:
+        """A wait for a CTA that is resident together with this one, and that waits for nothing before it ends it."""
+        at = next(k for k, w in enumerate(self.trace.sync) if w is write)
+        waits = [w for w in self.trace.sync[:at] if w.kind in ("poll", "lock", "turn")]
+        if not all(self.facts.infeasible(self.arena.conj((self.plain(w.path), self.plain(write.path)))) for w in waits):
+            return Claim("barriers", text, Status.OPEN, place=where, hint="the CTA it waits for may itself wait before")
+        if not self.machine.setup.cooperative:
+            return Claim("barriers", text, Status.OPEN, place=where, hint="the CTA it waits for may never be started "
+                         "beside this one: draw CTA numbers from an atomic counter, or say that the launch is "
+                         "cooperative")
+        self.machine.assume("cooperative", "all CTAs of the grid are resident at once", "a cooperative launch")
+        return Claim("barriers", text, Status.SHOWN, "cooperative launch", where)
+
+    def _gathering(self, e: SyncEvent, text: str, where: str) -> Claim:
+        """A wait until all CTAs have drawn: each does so before it waits for anything else than such a meeting, and
+        all are resident."""
+        tickets = [t for t in self.trace.sync if t.kind == "ticket" and t.buffer == e.buffer and t.index == e.index]
+        at = next(k for k, w in enumerate(self.trace.sync) if w is e)
+        before = [w for w in self.trace.sync[:at] if w.kind in ("poll", "lock", "turn")]
+        also = all(w.kind == "poll" and self.machine.crossing.all_drawn(w) for w in before)
+        ((atom,),) = e.value.terms
+        ends = e.until is not None and self.facts.implied(
+            self.arena.true, self.arena.substitute_pred(e.until, {atom: self.machine.setup.ctas}), hard=True)
+        if not tickets or not ends or not also or not any(t in self.trace.sync[:at] for t in tickets):
+            return Claim("barriers", text, Status.OPEN, place=where, hint="not every CTA surely ends it")
+        if not self.machine.setup.cooperative:
+            return Claim("barriers", text, Status.OPEN, place=where, hint="it is for all CTAs, which need not be "
+                         "resident at once: say that the launch is cooperative")
+        self.machine.assume("cooperative", "all CTAs of the grid are resident at once", "a cooperative launch")
+        return Claim("barriers", text, Status.SHOWN, "cooperative launch", where)
 
     # ------------------------------------------------------------------ hand-overs
     def handover(self, h: Handover) -> Claim:
@@ -209,73 +218,76 @@ class _Protocols:
         else:
             tests = [core.text() for core in self._cores(h)]
         for test in tests:
-            why = _verdict(test)
+            why = verdict(test)
             if why:
                 return Claim("races", text, Status.OPEN, place=place, hint=why, data={"litmus": test})
         return Claim("races", text, Status.SHOWN, "memory-model", place, data={"litmus": tests})
 
-    def _meeting(self, h: Handover) -> _Core:
+    def _meeting(self, h: Handover) -> Core:
         """Two threads of one CTA with a barrier between store and load."""
-        whole = not h.given.loops and len(self._lanes(h.given.path)) == self.arena.lanes
+        whole = not h.given.loops and len(self.lanes(h.given.path)) == self.arena.lanes
         barrier = ("bar.sync 0",) if whole else ()
         threads = ((0, ("st.weak d, 1", *barrier)), (0, (*barrier, "ld.weak r1, d")))
-        return _Core(threads, "P1:r1 == 0")
+        return Core(threads, "P1:r1 == 0")
 
-    def _cores(self, h: Handover) -> Iterator[_Core]:
+    def _cores(self, h: Handover) -> Iterator[Core]:
         for giver in self._givers(h):
             for taker, last in self._takers(h, len(giver)):
-                yield _Core((*giver, *taker), last)
+                yield Core((*giver, *taker), last)
 
     def _givers(self, h: Handover) -> Iterator[tuple[tuple[int, tuple[str, ...]], ...]]:
         """The storing CTA: by the thread that also tells of it, or by another thread."""
-        (leader,) = self._lanes(h.given.path)[:1]
-        stores = self._lanes(h.store.path)
-        told = _operation(h.given, "r9")
+        (leader,) = self.lanes(h.given.path)[:1]
+        stores = self.lanes(h.store.path)
+        told = operation(h.given, "r9")
         if leader in stores:
             yield ((0, ("st.weak d, 1", *self._given(h, leader), told)),)
-        for other in [t for t in stores if t != leader][:1]:
-            yield ((0, ("st.weak d, 1", *self._given(h, other))), (0, (*self._given(h, leader), told)))
+        for steps in {self._given(h, t) for t in stores if t != leader}:
+            yield ((0, ("st.weak d, 1", *steps)), (0, (*self._given(h, leader), told)))
 
     def _takers(self, h: Handover, start: int) -> Iterator[tuple[tuple[tuple[int, tuple[str, ...]], ...], str]]:
-        (leader,) = self._lanes(h.taken.path)[:1]
-        reads = self._lanes(h.load.path)
-        take, branch = _drawn(h.taken) if h.taken.kind == "ticket" else _waited(h.taken)
+        (leader,) = self.lanes(h.taken.path)[:1]
+        reads = self.lanes(h.load.path)
+        take, branch = _drawn(h.taken) if h.taken.kind == "ticket" else self._awaited(h)
         heard = (*take, *branch)
         end = ("LC0:",) if h.taken.kind == "ticket" else ()
         if leader in reads:
             yield ((1, (*heard, *self._taken(h, leader), "ld.weak r1, d", *end)),), _stale(h, start, start)
-        for other in [t for t in reads if t != leader][:1]:
+        for steps in {self._taken(h, t) for t in reads if t != leader}:
             if h.taken.kind == "poll":
-                yield ((1, (*heard, *self._taken(h, leader))),
-                       (1, (*self._taken(h, other), "ld.weak r1, d"))), f"P{start + 1}:r1 == 0"
+                yield ((1, (*heard, *self._taken(h, leader))), (1, (*steps, "ld.weak r1, d"))), f"P{start + 1}:r1 == 0"
                 continue
             check = ("ld.weak r2, s", "bne r2, 1, LC0")
             yield ((1, (*take, "st.weak s, r0", *self._taken(h, leader))),
-                   (1, (*self._taken(h, other), *check, "ld.weak r1, d", "LC0:"))), (
+                   (1, (*steps, *check, "ld.weak r1, d", "LC0:"))), (
                 f"P{start + 1}:r2 == 1 /\\ P{start + 1}:r1 == 0")
+
+    def _awaited(self, h: Handover) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Waiting for a flag, or until both CTAs have drawn."""
+        if h.given.kind != "ticket":
+            return _waited(h.taken)
+        at = self._position(h.taken)
+        own = next(k for k, e in enumerate(self.trace.sync) if e.kind == "ticket" and e.buffer == h.taken.buffer)
+        (leader,) = self.lanes(h.taken.path)[:1]
+        if leader not in self.lanes(self.trace.sync[own].path):
+            raise Unsupported("barrier", "another thread waits than the one that counts")
+        between = self.steps(self.trace.sync[own + 1 : at], leader, self.plain(h.taken.path))
+        take, _ = _waited(h.taken)
+        return (operation(self.trace.sync[own], "r8"), *between, *take), ("bne r0, 2, LW0",)
+
+    def _position(self, event: SyncEvent) -> int:
+        heard = (event.kind, event.instruction)
+        return next(k for k, e in enumerate(self.trace.sync) if (e.kind, e.instruction) == heard)
 
     def _given(self, h: Handover, lane: int) -> tuple[str, ...]:
         end = next(k for k, e in enumerate(self.survey.sync) if e is h.given)
         events = [e for e in self.survey.sync[:end] if e.at > h.store.order]
-        return self._steps(events, lane, self.arena.conj((self._plain(h.store.path), self._plain(h.given.path))))
+        return self.steps(events, lane, self.arena.conj((self.plain(h.store.path), self.plain(h.given.path))))
 
     def _taken(self, h: Handover, lane: int) -> tuple[str, ...]:
-        heard = (h.taken.kind, h.taken.instruction)
-        start = next(k for k, e in enumerate(self.trace.sync) if (e.kind, e.instruction) == heard)
+        start = self._position(h.taken)
         events = [e for e in self.trace.sync[start + 1 :] if e.at <= h.load.order]
-        return self._steps(events, lane, self._plain(h.load.path))
-
-    def _steps(self, events: Sequence[SyncEvent], lane: int, context: Pred) -> tuple[str, ...]:
-        """The fences and barriers that this lane surely executes."""
-        found = []
-        for e in events:
-            if e.kind in ("fence", "barrier") and not e.loops and lane in self._lanes(e.path) and (
-                    self.arena.implies(context, self._plain(e.path))):
-                found.append("bar.sync 0" if e.kind == "barrier" else f"fence.{e.semantics}.{e.scope}")
-        return tuple(found)
-
-    def _open(self, text: str, instruction: int, hint: str) -> Claim:
-        return Claim("races", text, Status.OPEN, place=self.machine.where(instruction), hint=hint)
+        return self.steps(events, lane, self.plain(h.load.path))
 
 
 def _identity(e: SyncEvent) -> tuple[object, ...]:
@@ -287,53 +299,11 @@ def _stale(h: Handover, first: int, last: int) -> str:
     return f"P{first}:r0 == 1 /\\ {old}" if h.taken.kind == "ticket" else old
 
 
-def _operation(e: SyncEvent, register: str) -> str:
-    how = e.semantics if e.semantics in ("volatile", "mmio") else f"{e.semantics}.{e.scope}"
-    match e.kind:
-        case "ticket":
-            return f"atom.{how}.add {register}, f, 1"
-        case "poll":
-            return f"ld.{how} {register}, f"
-        case _:
-            return f"st.{how} f, 1"
-
-
 def _drawn(e: SyncEvent) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Drawing the last of two tickets: the atomic, and the branch that only it passes."""
-    return (_operation(e, "r0"),), ("bne r0, 1, LC0",)
+    return (operation(e, "r0"),), ("bne r0, 1, LC0",)
 
 
 def _waited(e: SyncEvent) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Waiting for a flag."""
-    return ("LW0:", _operation(e, "r0")), ("beq r0, 0, LW0",)
-
-
-@lru_cache(maxsize=256)
-def _verdict(text: str) -> str:
-    """Empty when no execution has the outcome or a race; else what is wrong and what would repair it."""
-    try:
-        test = read_litmus(text, "protocol core")
-        result = evaluate(test, limit_s=_LIMIT_S)
-        if result.answer.allowed or result.race is not None:
-            return f"{_failure(result.answer.allowed)}{_repair(test)}"
-    except (InputError, Unsupported) as stuck:
-        return str(stuck) or "the core cannot be read as a litmus test"
-    if not result.answer.conclusive or result.race_bounded:
-        return "the memory model was explored up to a bound only"
-    return ""
-
-
-def _failure(stale: bool) -> str:
-    return "an execution exists in which the old value is read" if stale else "the store and the load race"
-
-
-def _repair(test: object) -> str:
-    try:
-        found = find_repair(test, limit_s=_LIMIT_S)  # type: ignore[arg-type]
-    except (InputError, Unsupported):
-        return ""
-    if found is None:
-        return ""
-    edits = [f"put `{e.after}` before `{e.before}`" if e.inserts else f"`{e.before}` -> `{e.after}`"
-             for e in found.edits]
-    return f"; weakest repair of the core: {', '.join(edits)}"
+    return ("LW0:", operation(e, "r0")), ("beq r0, 0, LW0",)

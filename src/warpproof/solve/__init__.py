@@ -11,6 +11,7 @@ from warpproof.solve.radix import box_of, flattened
 from warpproof.solve.ranges import tighten
 from warpproof.solve.regrouping import regrouped
 from warpproof.solve.relations import Answer, Problem
+from warpproof.solve.rendezvous import Finding, Rendezvous
 from warpproof.solve.sets import (
     covers,
     disjoint,
@@ -25,9 +26,9 @@ from warpproof.solve.smt import SmtAnswer, SmtWorker, answer_with, ask
 from warpproof.solve.smtlib import Sample, entails, refute_le, sample, script
 
 __all__ = [
-    "Answer", "Box", "Consecutive", "Coordinates", "Facts", "Piece", "Problem", "Region", "Sample", "SmtAnswer",
-    "SmtWorker", "answer_with", "ask", "box_of", "coordinates", "covers", "digits", "disjoint", "entails",
-    "equal_index_same_thread", "exactly_once", "flattened", "implies", "in_order", "injective", "multiple",
+    "Answer", "Box", "Consecutive", "Coordinates", "Facts", "Finding", "Piece", "Problem", "Region", "Rendezvous",
+    "Sample", "SmtAnswer", "SmtWorker", "answer_with", "ask", "box_of", "coordinates", "covers", "digits", "disjoint",
+    "entails", "equal_index_same_thread", "exactly_once", "flattened", "implies", "in_order", "injective", "multiple",
     "nonempty", "product", "quotients", "refute_le", "regrouped", "sample", "script", "single_thread", "tighten",
     "within", "without_other_blocks",
 ]

@@ -39,7 +39,7 @@ def _ask(
         _require_one_role(problem, pieces, dims)
         for light in (True, False):  # what holds under weaker facts holds; the contrary needs all facts
             answers: list[Answer] = []
-            for linear in _linear(problem, pieces, numbered, side, light):
+            for linear in linear_problems(problem, pieces, numbered, side, light):
                 if needs_exact and not all(b.exact for b in linear.bodies):
                     return Answer(None, {"why": "a guard or an index has no exact integer meaning"})
                 answers.append(_memoised(name, Relations(problem, linear, dims), question, light, some))
@@ -100,7 +100,7 @@ def _probes(sets: Relations) -> Iterator[Mapping[str, int]]:
             yield point
 
 
-def _linear(
+def linear_problems(
     problem: Problem, pieces: Sequence[Piece], numbered: bool, side: Callable[[int], object], light: bool
 ) -> list[Linear]:
     arena = problem.arena
