@@ -97,7 +97,7 @@ class RealArena(PredicateArena):
                 return self._scaled_extent(args)
             case "abs":
                 return PLUS_INF if args[0].ext else 0
-            case "sel" | "gather" | "red":
+            case "sel" | "gather" | "red" | "placed":
                 return args[0].ext | args[1].ext if op == "sel" else args[0].ext
             case "state":
                 return int(data[2]) if isinstance(data, tuple) and len(data) > 2 else 0
@@ -152,15 +152,17 @@ class RealArena(PredicateArena):
         return out
 
     def _summed(self, ident: int) -> bool:
-        """A sum over a loop, or a choice between values with such sums."""
+        """A sum over a loop, the position of an extremum, or a choice between values with such."""
         atom = self.atoms[ident]
-        return atom.kind == "sum" or (
+        return atom.kind in ("sum", "place") or (
             atom.kind == "phi" and any(self._summed(a) for p in atom.args for m in p.terms for a in m if len(m) == 1)
         )
 
     def _spelled(self, ident: int) -> Real:
         atom = self.atoms[ident]
         pred = atom.pred if atom.pred is not None else self.true
+        if atom.kind == "place" and atom.real is not None:
+            return self.real("place", (atom.real,))
         if atom.kind == "sum":
             return self.fold("add", atom.tag, pred, self._products(atom.args[0]))
         return self.sel(pred, self.of_int(atom.args[0]), self.of_int(atom.args[1]))

@@ -1,0 +1,404 @@
+"""A best value and its position, carried in two registers and updated by one comparison: read as one placed value.
+
+`v > best ? (v, i) : (best, at)` is the greater of two placed values when the comparison decides like their order: it is
+told apart into best < v, best = v and best > v; of equals the smaller position has to win, which the code decides
+itself or the order in which positions come. All four readings are tried: greatest or least value, and of equals the
+least or the greatest position, by values and positions with the sign changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from warpproof.algebra import Normaliser
+from warpproof.terms import Arena, Leaf, Poly, Pred, Real, coefficient
+
+_DEPTH = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What the order of placed values says: the greatest value wins (1) or the least (−1); of equal ones the least
+    position (1) or the greatest (−1)."""
+
+    value: int
+    place: int
+
+
+READINGS = tuple(Reading(v, p) for v in (1, -1) for p in (1, -1))
+_CASES = ("lt", "eq", "gt")
+
+
+class Unread(Exception):
+    """A position that is not chosen like that of an extremum."""
+
+
+class Pairs:
+    """Reads positions over one arena; `holds` decides integer conditions on the current path."""
+
+    def __init__(self, arena: Arena, normal: Normaliser, holds: Callable[[Pred], bool]) -> None:
+        self.arena, self.normal, self._holds = arena, normal, holds
+
+    def settled(self, position: Poly) -> Poly:
+        """The position itself, as that of an extremum where it is chosen between such by comparing their values, or
+        between that of all of some pairs and that of a part of them."""
+        a = self.arena
+        choice = _choice(a, position)
+        if choice is None or not any(map(self._has_place, a.atoms[choice].args)):
+            return position
+        pred = a.atoms[choice].pred
+        if pred is not None and not _floats(pred):
+            return self._joined(position, choice, pred)
+        for reading in READINGS:
+            reader = Reader(self, reading)
+            for x, y in _compared(a.atoms[choice].pred):
+                try:
+                    return a.place(reader.greater(position, x, y)) * reading.place
+                except Unread:
+                    continue
+        return position
+
+    def _joined(self, position: Poly, choice: int, p: Pred) -> Poly:
+        """p ? place of P : place of Q as the place of (p ? P : Q), where the pairs of one are among those of the other."""
+        a = self.arena
+        one, two = (_replaced(position, choice, side) for side in a.atoms[choice].args)
+        for sign in (1, -1):
+            for p_one, first, second in ((p, one * sign, two * sign), (a.negate(p), two * sign, one * sign)):
+                whole = _place_of(a, first)
+                if whole is None:
+                    continue
+                operands = a.flatten(whole, "max")
+                part = _place_of(a, second)
+                fewer = [x for x in operands if x.op == "placed" and x.data == second] if part is None else (
+                    a.flatten(part, "max"))
+                if fewer and set(fewer) <= set(operands):
+                    return a.place(a.sel(p_one, whole, fewer[0] if part is None else part)) * sign
+        return position
+
+    def read(self, position: Poly, value: Real, reading: Reading) -> Real | None:
+        """The placed value that both are."""
+        try:
+            return Reader(self, reading).pair(position, value)
+        except Unread:
+            return None
+
+    def _has_place(self, p: Poly) -> bool:
+        a = self.arena
+        return any(a.atoms[i].kind == "place" or any(map(self._has_place, a.atoms[i].args)) for i in p.atoms())
+
+    def holds(self, claim: Pred) -> bool:
+        """True when the condition is shown."""
+        return claim.op == "true" or self._holds(claim)
+
+    def same(self, x: Real, y: Real) -> bool:
+        """The same value by its form."""
+        return x is y or self.normal.canonical(x) is self.normal.canonical(y)
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """The unknowns for a best value and its position at the start of an iteration, and the pair of both."""
+
+    value: Real
+    position: Poly
+    pair: Real
+
+
+class Reader:
+    """Reads one position and its value in one way.
+
+    `later` collects what has to be shown of a pair that a loop carries: placed values that its position must not come
+    after, or not before (True), where the values are equal.
+    """
+
+    def __init__(self, pairs: Pairs, reading: Reading, carried: Carried | None = None) -> None:
+        self.pairs, self.arena, self.reading, self.carried = pairs, pairs.arena, reading, carried
+        self.later: list[tuple[Leaf, bool]] = []
+        self._own: list[tuple[Poly, Real, Real]] = []
+        self._shown = 0  # conditions that were shown by the path
+
+    # ------------------------------------------------------------------ pairs
+    def pair(self, position: Poly, value: Real, depth: int = _DEPTH) -> Real:
+        """The placed value of which both are the parts; raises when none is found."""
+        if not depth:
+            raise Unread
+        before = self._shown
+        found = self._known(position, value) or self._elsewhere(position, value)
+        if found is None:
+            found = self._read(position, value, depth - 1)
+        if self._shown == before:
+            self._own.append((position, value, found))
+        return found
+
+    def _known(self, position: Poly, value: Real) -> Real | None:
+        """The pair that a loop carries, or that of which the position is the place."""
+        a = self.arena
+        c = self.carried
+        if c is not None and position == c.position and value is c.value:
+            return c.pair
+        x = _place_of(a, position * self.reading.place)
+        return x if x is not None and self.pairs.same(self.values(x), value) else None
+
+    def _elsewhere(self, position: Poly, value: Real) -> Real | None:
+        """A pair read before, in other lanes."""
+        if value.op != "gather":
+            return None
+        a = self.arena
+        lanes = a.permutation(value)
+        for p, v, found in self._own:
+            if v is value.args[0] and a.permutation_map(lanes).poly(p) == position:
+                return a.permute(found, lanes, lazy=True)
+        return None
+
+    def _read(self, position: Poly, value: Real, depth: int) -> Real:
+        a = self.arena
+        if value.op == "sel" and value.pred is not None and not _floats(value.pred):
+            return self._by_cases(position, value, value.pred, depth)
+        choice = _choice(a, position)
+        if choice is None:
+            return self._leaf(position, value)
+        pred = a.atoms[choice].pred
+        for p in _plain(a, pred):
+            if not self._compares_places(p):
+                return self._by_cases(position, value, p, depth)
+        for x, y in _compared(pred):
+            both = a.combine("max" if self.reading.value == 1 else "min", x, y)
+            if self.pairs.same(both, value):
+                return self.greater(position, x, y, depth)
+        raise Unread
+
+    def _leaf(self, position: Poly, value: Real) -> Real:
+        a, c = self.arena, self.carried
+        if any(a.atoms[i].kind == "place" for i in position.atoms()):
+            raise Unread
+        if c is not None and (c.position.atoms() & position.atoms() or c.value.free & value.free):
+            raise Unread
+        return a.placed(value if self.reading.value == 1 else a.neg(value), position * self.reading.place)
+
+    def _compares_places(self, p: Pred) -> bool:
+        """A condition on positions of extrema, or on one that a loop carries: it breaks ties."""
+        if p.args:
+            return any(map(self._compares_places, p.args))
+        a, mine = self.arena, self.carried.position.atoms() if self.carried is not None else set()
+        return isinstance(p.data, Poly) and any(i in mine or a.atoms[i].kind == "place" for i in p.data.atoms())
+
+    def _by_cases(self, position: Poly, value: Real, p: Pred, depth: int) -> Real:
+        a = self.arena
+        sides = []
+        for q in (p, a.negate(p)):
+            there = _assumed(a, position, lambda r, q=q: _known_by(a, q, r), a.mask_of(q))
+            sides.append(self.pair(there, _under(a, value, q), depth))
+        return a.sel(p, *sides)
+
+    def values(self, x: Real) -> Real:
+        """The greatest (or least) value of an extremum of placed values."""
+        a, sign = self.arena, self.reading.value
+        op = "max" if sign == 1 else "min"
+        match x.op:
+            case "placed":
+                return x.args[0] if sign == 1 else a.neg(x.args[0])
+            case "max":
+                return a.combine(op, self.values(x.args[0]), self.values(x.args[1]))
+            case "sel" if x.pred is not None:
+                return a.sel(x.pred, self.values(x.args[0]), self.values(x.args[1]))
+            case "gather":
+                return a.permute(self.values(x.args[0]), a.permutation(x), lazy=True)
+            case "red":
+                return a.reduction(op, self.values(x.args[0]), a.matrix(x))
+            case "fold" if x.pred is not None:
+                return a.fold(op, x.data[1], x.pred, self.values(x.args[0]))
+            case "inf":
+                return a.identity(op)
+        raise Unread
+
+    # ------------------------------------------------------------------ one comparison
+    def greater(self, position: Poly, x: Real, y: Real, depth: int = _DEPTH) -> Real:
+        """The greater of the pairs with the values x and y, when the position is chosen like that between theirs."""
+        a = self.arena
+        less, tied, more = (_assumed(a, position, lambda r, c=c: _told(a, r, x, y, c), None) for c in _CASES)
+        of_x, of_y = (more, less) if self.reading.value == 1 else (less, more)
+        first, second = self.pair(of_x, x, depth), self.pair(of_y, y, depth)
+        if tied == of_x:
+            self._ordered(first, second)
+        elif tied == of_y:
+            self._ordered(second, first)
+        elif of_x == of_y or not self._broken(tied, of_x, of_y):
+            raise Unread
+        return a.maximum(first, second)
+
+    def _broken(self, tied: Poly, p: Poly, q: Poly) -> bool:
+        """The code takes the position that comes first of two."""
+        a = self.arena
+        if tied == a.extremum("min" if self.reading.place == 1 else "max", (p, q)):
+            return True
+        s = self.reading.place
+        for test in (a.le((p - q) * s), a.lt(p * s, q * s)):
+            sides = [_assumed(a, tied, lambda r, t=t: _known_by(a, t, r), a.mask_of(t)) for t in (test, a.negate(test))]
+            if sides == [p, q]:
+                return True
+        return False
+
+    def _ordered(self, earlier: Real, later: Real) -> None:
+        """Where values of both are equal, the position of the first does not come after that of the second."""
+        c = self.carried
+        for x in self.arena.leaves(earlier):
+            for y in self.arena.leaves(later):
+                if untied(x.value, y.value):
+                    continue
+                if c is not None and c.pair.args[0] in (x.value, y.value):
+                    if x.value is y.value:
+                        raise Unread
+                    self._shown += 1
+                    self.later.append((x, True) if y.value is c.pair.args[0] else (y, False))
+                elif not self.follows(x, y):
+                    raise Unread
+
+    def follows(self, x: Leaf, y: Leaf) -> bool:
+        """The positions of y do not come before those of x."""
+        a = self.arena
+        for p in x.positions:
+            for q in y.positions:
+                if x.elsewhere or y.elsewhere:
+                    high, low = a.bounds(p)[1], a.bounds(q)[0]
+                    if high is None or low is None or high > low:
+                        return False
+                    continue
+                claim = a.disj((a.le(p - q), a.negate(x.guard), a.negate(y.guard)))
+                if claim.op == "true":
+                    continue
+                self._shown += 1
+                if not self.pairs.holds(claim):
+                    return False
+        return True
+
+
+def untied(x: Real, y: Real) -> bool:
+    """Two values of which one is an infinity that the other cannot be are never equal."""
+    for v, w in ((x, y), (y, x)):
+        if v.op == "inf" and not w.ext & (1 if v.data == -1 else 2):
+            return True
+    return False
+
+
+def _place_of(arena: Arena, position: Poly) -> Real | None:
+    """The placed values that a position is the place of."""
+    if len(position.terms) != 1:
+        return None
+    ((m, k),) = position.terms.items()
+    return arena.atoms[m[0]].real if isinstance(k, int) and k == 1 and len(m) == 1 else None
+
+
+def _choice(arena: Arena, p: Poly) -> int | None:
+    """A choice that the position is, made by comparing floats if there is such."""
+    found = [i for i in sorted(p.atoms()) if arena.atoms[i].kind == "phi" and arena.atoms[i].pred is not None]
+    return next((i for i in reversed(found) if _floats(arena.atoms[i].pred)), found[-1] if found else None)
+
+
+def _floats(p: Pred | None) -> bool:
+    return p is not None and (p.op == "fcmp" or any(map(_floats, p.args)))
+
+
+def _compared(p: Pred | None) -> Iterator[tuple[Real, Real]]:
+    """The reals that a condition compares, each two once."""
+    seen: set[frozenset[Real]] = set()
+    stack = [p] if p is not None else []
+    while stack:
+        q = stack.pop()
+        if q.op == "fcmp" and frozenset(q.reals) not in seen:
+            seen.add(frozenset(q.reals))
+            yield q.reals[0], q.reals[1]
+        stack.extend(q.args)
+
+
+def _plain(arena: Arena, p: Pred | None) -> Iterator[Pred]:
+    """The parts of a condition that compare no floats."""
+    if p is None:
+        return
+    if not _floats(p):
+        yield p
+    elif p.args:
+        for q in p.args:
+            yield from _plain(arena, q)
+
+
+def _known_by(arena: Arena, given: Pred, p: Pred) -> bool | None:
+    """The truth of p where `given` holds, None when it is not evident."""
+    if arena.implies(given, p):
+        return True
+    return False if arena.implies(given, arena.negate(p)) else None
+
+
+def _told(arena: Arena, p: Pred, x: Real, y: Real, case: str) -> bool | None:
+    """The truth of a comparison of x and y where x < y, x = y or x > y."""
+    if p.op != "fcmp" or set(p.reals) != {x, y}:
+        return None
+    if p.data in ("eq", "ne"):
+        return (case == "eq") == (p.data == "eq")
+    strict = "lt" if p.reals[0] is x else "gt"
+    return case == strict or (p.data == "le" and case == "eq")
+
+
+def _assumed(arena: Arena, p: Poly, truth: Callable[[Pred], bool | None], mask: object) -> Poly:
+    """A position where conditions have these truth values, in the lanes of a mask (elsewhere it may be anything)."""
+    for _ in range(_DEPTH):
+        if isinstance(mask, np.ndarray):
+            p = _in_lanes(p, mask)
+        for i in sorted(p.atoms(), reverse=True):
+            atom = arena.atoms[i]
+            if atom.kind != "phi" or atom.pred is None:
+                continue
+            q = _simpler(arena, atom.pred, truth)
+            if q is atom.pred:
+                continue
+            sides = atom.args
+            chosen = sides[0] if q.op == "true" else sides[1] if q.op == "false" else arena.derived("phi", sides, q)
+            p = _replaced(p, i, chosen)
+            break
+        else:
+            return p
+    return p
+
+
+def _replaced(p: Poly, atom: int, q: Poly) -> Poly:
+    """p with q for an atom, but not inside other atoms: what holds here may not hold where they are taken from."""
+    while atom in p.atoms():
+        slope, rest = p.split(atom)
+        p = slope * q + rest
+    return p
+
+
+def _in_lanes(p: Poly, mask: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Poly:
+    """The polynomial that p is in some lanes."""
+    out = {}
+    for m, c in p.terms.items():
+        if not isinstance(c, int):
+            inside = c[mask]
+            c = int(inside[0]) if len(inside) and (inside == inside[0]).all() else coefficient(np.where(mask, c, 0))
+        if not (isinstance(c, int) and c == 0):
+            out[m] = c
+    return Poly(out)
+
+
+def _simpler(arena: Arena, p: Pred, truth: Callable[[Pred], bool | None]) -> Pred:
+    """A condition with those parts decided whose truth is known."""
+    known = truth(p)
+    if known is not None:
+        return arena.truth(known)
+    if p.op not in ("and", "or", "not"):
+        return p
+    parts = [_simpler(arena, q, truth) for q in p.args]
+    if all(q is r for q, r in zip(parts, p.args, strict=True)):
+        return p
+    if p.op == "not":
+        return arena.negate(parts[0])
+    return arena.conj(parts) if p.op == "and" else arena.disj(parts)
+
+
+def _under(arena: Arena, x: Real, p: Pred) -> Real:
+    """A value where a condition holds, also inside extrema."""
+    if x.op in ("max", "min"):
+        return arena.combine(x.op, _under(arena, x.args[0], p), _under(arena, x.args[1], p))
+    return arena.under(x, p, True)
