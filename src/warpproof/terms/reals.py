@@ -379,8 +379,10 @@ class RealArena(PredicateArena):
         b = self._near(b)
         if not (self._scattered(g, a) and (b is self.zero or b.op == "inf")):
             a = self._near(a)
-        if g.op == "fcmp" and g.data in ("lt", "le") and {a, b} == set(g.reals):
-            return self.maximum(a, b) if a is g.reals[1] else self.minimum(a, b)
+        if g.op in ("fcmp", "and", "or"):
+            if_less, if_more = self.where_less(g, a, b), self.where_less(g, b, a)
+            if if_less is not None and if_more is (not if_less):  # where a = b, both sides are the same
+                return self.minimum(a, b) if if_less else self.maximum(a, b)
         if b is self.zero and a.op == "sel" and a.args[1] is self.zero and a.pred is not None:
             return self.sel(self.conj((g, a.pred)), a.args[0], b)
         a, b = self.under(a, g, True), self.under(b, g, False)
