@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from warpproof.algebra import Normaliser
+from warpproof.algebra import Normaliser, same_extremum
 from warpproof.terms import Arena, Leaf, Poly, Pred, Real, coefficient
 
 _DEPTH = 24
@@ -93,9 +93,9 @@ class Pairs:
         """True when the condition is shown."""
         return claim.op == "true" or self._holds(claim)
 
-    def same(self, x: Real, y: Real) -> bool:
-        """The same value by its form."""
-        return x is y or self.normal.canonical(x) is self.normal.canonical(y)
+    def same(self, op: str, x: Real, y: Real) -> bool:
+        """The same extremum by its operands."""
+        return not x.poisoned and not y.poisoned and same_extremum(self.normal, op, x, y)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,11 +119,12 @@ class Reader:
         self.later: list[tuple[Leaf, bool]] = []
         self._own: list[tuple[Poly, Real, Real]] = []
         self._shown = 0  # conditions that were shown by the path
+        self._op = "max" if reading.value == 1 else "min"
 
     # ------------------------------------------------------------------ pairs
     def pair(self, position: Poly, value: Real, depth: int = _DEPTH) -> Real:
         """The placed value of which both are the parts; raises when none is found."""
-        if not depth:
+        if not depth or value.poisoned:
             raise Unread
         before = self._shown
         found = self._known(position, value) or self._elsewhere(position, value)
@@ -140,7 +141,7 @@ class Reader:
         if c is not None and position == c.position and value is c.value:
             return c.pair
         x = _place_of(a, position * self.reading.place)
-        return x if x is not None and self.pairs.same(self.values(x), value) else None
+        return x if x is not None and self.pairs.same(self._op, self.values(x), value) else None
 
     def _elsewhere(self, position: Poly, value: Real) -> Real | None:
         """A pair read before, in other lanes."""
@@ -165,8 +166,7 @@ class Reader:
             if not self._compares_places(p):
                 return self._by_cases(position, value, p, depth)
         for x, y in _compared(pred):
-            both = a.combine("max" if self.reading.value == 1 else "min", x, y)
-            if self.pairs.same(both, value):
+            if self.pairs.same(self._op, a.combine(self._op, x, y), value):
                 return self.greater(position, x, y, depth)
         raise Unread
 
@@ -195,8 +195,7 @@ class Reader:
 
     def values(self, x: Real) -> Real:
         """The greatest (or least) value of an extremum of placed values."""
-        a, sign = self.arena, self.reading.value
-        op = "max" if sign == 1 else "min"
+        a, sign, op = self.arena, self.reading.value, self._op
         match x.op:
             case "placed":
                 return x.args[0] if sign == 1 else a.neg(x.args[0])

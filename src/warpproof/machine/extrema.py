@@ -13,18 +13,22 @@ from warpproof.domains import READINGS, Carried, Reader, Reading, Unread, untied
 from warpproof.terms import Atom, Leaf, Poly, Pred, Real
 
 if TYPE_CHECKING:
+    from warpproof.machine.prefixes import Prefixes
     from warpproof.machine.symbolic import SymbolicMachine
 
 
 class Extrema:
     """Closes positions of running extrema of one loop; `states` are the loop's unknowns."""
 
-    def __init__(self, machine: SymbolicMachine, states: frozenset[int], var: Atom, domain: Pred) -> None:
-        self.machine, self.arena, self.pairs = machine, machine.arena, machine.dom.pairs
+    def __init__(
+        self, machine: SymbolicMachine, prefixes: Prefixes, states: frozenset[int], var: Atom, domain: Pred,
+    ) -> None:
+        self.machine, self.arena, self.pairs, self.prefixes = machine, machine.arena, machine.dom.pairs, prefixes
         self.states, self.var, self.domain = states, var, domain
 
     def close(self, new: Poly, state: Poly, entry: Poly, value: tuple[Real, Real, Real]) -> Poly | None:
-        """The position after the loop; `value` is the update of the best value, its unknown and its entry value."""
+        """The position after the loop, and its start value recorded; `value` is the update of the best value, its
+        unknown and its entry value."""
         for reading in READINGS:
             try:
                 found = self._closed(new, state, entry, value, reading)
@@ -54,6 +58,8 @@ class Extrema:
         g = a.minus_inf
         for x in rest:
             g = a.maximum(g, x)
+        (atom,) = state.atoms()
+        self.prefixes.put_integer(atom, a.place(self.prefixes.fold("max", start, g)) * reading.place)
         return a.place(a.maximum(start, a.fold("max", self.var.id, self.domain, g))) * reading.place
 
     def _shown(self, reader: Reader, leaf: Leaf, after: bool, start: Real, leaves: list[Leaf]) -> bool:

@@ -51,7 +51,7 @@ class Closer:
         self.results: dict[Real, Real] = {}  # what a carried value's update is after the last iteration
         self.prefixes = Prefixes(m, self.var.id)
         self.means = Means(m.dom.scaling, self.prefixes, self.states, self.var.id, domain, self.at_end)
-        self.extrema = Extrema(m, self.states, self.var, domain)
+        self.extrema = Extrema(m, self.prefixes, self.states, self.var, domain)
         self._gauge(domain)
         carried: dict[str, Any] = {}
         for _ in range(_ROUNDS):  # again for values that are updates of others, or whose updates read others
