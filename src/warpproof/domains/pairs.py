@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from warpproof.algebra import Normaliser, same_extremum
-from warpproof.terms import Arena, Leaf, Poly, Pred, Real, coefficient
+from warpproof.terms import MINUS_INF, PLUS_INF, Arena, Atom, BoolVector, Leaf, Poly, Pred, Real, coefficient
 
 _DEPTH = 24
 
@@ -47,7 +47,7 @@ class Pairs:
         between that of all of some pairs and that of a part of them."""
         a = self.arena
         choice = _choice(a, position)
-        if choice is None or not any(map(self._has_place, a.atoms[choice].args)):
+        if choice is None or not any(map(self.has_place, a.atoms[choice].args)):
             return position
         pred = a.atoms[choice].pred
         if pred is not None and not _floats(pred):
@@ -62,7 +62,7 @@ class Pairs:
         return position
 
     def _joined(self, position: Poly, choice: int, p: Pred) -> Poly:
-        """p ? place of P : place of Q as the place of (p ? P : Q), where the pairs of one are among those of the other."""
+        """p ? place of P : place of Q as the place of (p ? P : Q), where one has all pairs of the other."""
         a = self.arena
         one, two = (_replaced(position, choice, side) for side in a.atoms[choice].args)
         for sign in (1, -1):
@@ -85,9 +85,10 @@ class Pairs:
         except Unread:
             return None
 
-    def _has_place(self, p: Poly) -> bool:
+    def has_place(self, p: Poly) -> bool:
+        """The position of an extremum occurs, also inside a choice."""
         a = self.arena
-        return any(a.atoms[i].kind == "place" or any(map(self._has_place, a.atoms[i].args)) for i in p.atoms())
+        return any(a.atoms[i].kind == "place" or any(map(self.has_place, a.atoms[i].args)) for i in p.atoms())
 
     def holds(self, claim: Pred) -> bool:
         """True when the condition is shown."""
@@ -162,7 +163,7 @@ class Reader:
         if choice is None:
             return self._leaf(position, value)
         pred = a.atoms[choice].pred
-        for p in _plain(a, pred):
+        for p in _plain(pred):
             if not self._compares_places(p):
                 return self._by_cases(position, value, p, depth)
         for x, y in _compared(pred):
@@ -182,16 +183,32 @@ class Reader:
         """A condition on positions of extrema, or on one that a loop carries: it breaks ties."""
         if p.args:
             return any(map(self._compares_places, p.args))
-        a, mine = self.arena, self.carried.position.atoms() if self.carried is not None else set()
-        return isinstance(p.data, Poly) and any(i in mine or a.atoms[i].kind == "place" for i in p.data.atoms())
+        mine = self.carried.position.atoms() if self.carried is not None else frozenset()
+        return isinstance(p.data, Poly) and bool(
+            self.arena.poly_free(p.data) & mine or self.pairs.has_place(p.data))
 
     def _by_cases(self, position: Poly, value: Real, p: Pred, depth: int) -> Real:
         a = self.arena
         sides = []
         for q in (p, a.negate(p)):
-            there = _assumed(a, position, lambda r, q=q: _known_by(a, q, r), a.mask_of(q))
-            sides.append(self.pair(there, _under(a, value, q), depth))
+            there, best = Assumption(a, self._by(q)).poly(position, a.mask_of(q)), _under(a, value, q)
+            if there == position and best is value:
+                raise Unread
+            sides.append(self.pair(there, best, depth))
         return a.sel(p, *sides)
+
+    def _by(self, given: Pred) -> Callable[[Pred], Pred]:
+        """What is left of a comparison where a condition holds."""
+        a = self.arena
+
+        def told(p: Pred) -> Pred:
+            if p.op == "fcmp":
+                return a.fcmp(str(p.data), *(_under(a, x, given) for x in p.reals))
+            if a.implies(given, p):
+                return a.true
+            return a.false if a.implies(given, a.negate(p)) else p
+
+        return told
 
     def values(self, x: Real) -> Real:
         """The greatest (or least) value of an extremum of placed values."""
@@ -217,7 +234,8 @@ class Reader:
     def greater(self, position: Poly, x: Real, y: Real, depth: int = _DEPTH) -> Real:
         """The greater of the pairs with the values x and y, when the position is chosen like that between theirs."""
         a = self.arena
-        less, tied, more = (_assumed(a, position, lambda r, c=c: _told(a, r, x, y, c), None) for c in _CASES)
+        less, tied, more = (
+            Assumption(a, lambda r, c=c: _told(a, r, x, y, c)).poly(position) for c in _CASES)
         of_x, of_y = (more, less) if self.reading.value == 1 else (less, more)
         first, second = self.pair(of_x, x, depth), self.pair(of_y, y, depth)
         if tied == of_x:
@@ -235,7 +253,7 @@ class Reader:
             return True
         s = self.reading.place
         for test in (a.le((p - q) * s), a.lt(p * s, q * s)):
-            sides = [_assumed(a, tied, lambda r, t=t: _known_by(a, t, r), a.mask_of(t)) for t in (test, a.negate(test))]
+            sides = [Assumption(a, self._by(t)).poly(tied, a.mask_of(t)) for t in (test, a.negate(test))]
             if sides == [p, q]:
                 return True
         return False
@@ -276,10 +294,9 @@ class Reader:
 
 def untied(x: Real, y: Real) -> bool:
     """Two values of which one is an infinity that the other cannot be are never equal."""
-    for v, w in ((x, y), (y, x)):
-        if v.op == "inf" and not w.ext & (1 if v.data == -1 else 2):
-            return True
-    return False
+    return any(
+        v.op == "inf" and not w.ext & (MINUS_INF if v.data == -1 else PLUS_INF) for v, w in ((x, y), (y, x))
+    )
 
 
 def _place_of(arena: Arena, position: Poly) -> Real | None:
@@ -312,53 +329,71 @@ def _compared(p: Pred | None) -> Iterator[tuple[Real, Real]]:
         stack.extend(q.args)
 
 
-def _plain(arena: Arena, p: Pred | None) -> Iterator[Pred]:
-    """The parts of a condition that compare no floats."""
-    if p is None:
-        return
-    if not _floats(p):
-        yield p
-    elif p.args:
+def _plain(p: Pred | None) -> Iterator[Pred]:
+    """The comparisons of integers in a condition, and other parts that compare no floats."""
+    if p is not None and p.args:
         for q in p.args:
-            yield from _plain(arena, q)
+            yield from _plain(q)
+    elif p is not None and p.op != "fcmp":
+        yield p
 
 
-def _known_by(arena: Arena, given: Pred, p: Pred) -> bool | None:
-    """The truth of p where `given` holds, None when it is not evident."""
-    if arena.implies(given, p):
-        return True
-    return False if arena.implies(given, arena.negate(p)) else None
-
-
-def _told(arena: Arena, p: Pred, x: Real, y: Real, case: str) -> bool | None:
-    """The truth of a comparison of x and y where x < y, x = y or x > y."""
+def _told(arena: Arena, p: Pred, x: Real, y: Real, case: str) -> Pred:
+    """What is left of a comparison where x < y, x = y or x > y."""
     if p.op != "fcmp" or set(p.reals) != {x, y}:
-        return None
+        return p
     if p.data in ("eq", "ne"):
-        return (case == "eq") == (p.data == "eq")
+        return arena.truth((case == "eq") == (p.data == "eq"))
     strict = "lt" if p.reals[0] is x else "gt"
-    return case == strict or (p.data == "le" and case == "eq")
+    return arena.truth(case == strict or (p.data == "le" and case == "eq"))
 
 
-def _assumed(arena: Arena, p: Poly, truth: Callable[[Pred], bool | None], mask: object) -> Poly:
-    """A position where conditions have these truth values, in the lanes of a mask (elsewhere it may be anything)."""
-    for _ in range(_DEPTH):
-        if isinstance(mask, np.ndarray):
+class Assumption:
+    """Positions under a condition on the lane that they are of; what is taken from other lanes is left alone."""
+
+    def __init__(self, arena: Arena, told: Callable[[Pred], Pred]) -> None:
+        self.arena, self._told = arena, told
+        self._polys: dict[Poly, Poly] = {}
+
+    def poly(self, p: Poly, mask: BoolVector | None = None) -> Poly:
+        """The position where the condition holds, which names the lanes of a mask; elsewhere it may be anything."""
+        if mask is not None:
             p = _in_lanes(p, mask)
-        for i in sorted(p.atoms(), reverse=True):
-            atom = arena.atoms[i]
-            if atom.kind != "phi" or atom.pred is None:
-                continue
-            q = _simpler(arena, atom.pred, truth)
-            if q is atom.pred:
-                continue
-            sides = atom.args
-            chosen = sides[0] if q.op == "true" else sides[1] if q.op == "false" else arena.derived("phi", sides, q)
-            p = _replaced(p, i, chosen)
-            break
-        else:
-            return p
-    return p
+        found = self._polys.get(p)
+        if found is None:
+            found = p
+            for i in sorted(p.atoms()):
+                atom = self.arena.atoms[i]
+                if atom.kind == "phi" and atom.pred is not None:
+                    image = self._choice(atom, mask)
+                    found = found if image == self.arena.variable(atom) else _replaced(found, i, image)
+            self._polys[p] = found
+        return found
+
+    def _choice(self, atom: Atom, mask: BoolVector | None) -> Poly:
+        test = self.pred(atom.pred) if atom.pred is not None else self.arena.true
+        if test.op in ("true", "false"):
+            return self.poly(atom.args[test.op == "false"], mask)
+        sides = tuple(self.poly(q, mask) for q in atom.args)
+        same = test is atom.pred and sides == atom.args
+        return self.arena.variable(atom) if same else self.arena.derived("phi", sides, test)
+
+    def pred(self, p: Pred) -> Pred:
+        """What is left of a condition."""
+        a = self.arena
+        match p.op:
+            case "and":
+                return a.conj(map(self.pred, p.args))
+            case "or":
+                return a.disj(map(self.pred, p.args))
+            case "not":
+                return a.negate(self.pred(p.args[0]))
+            case "le" | "eq" | "ne":
+                q = self.poly(p.data)
+                return self._told(p if q == p.data else a.le(q) if p.op == "le" else
+                                  a.eq(q) if p.op == "eq" else a.ne(q))
+            case _:
+                return self._told(p)
 
 
 def _replaced(p: Poly, atom: int, q: Poly) -> Poly:
@@ -369,7 +404,7 @@ def _replaced(p: Poly, atom: int, q: Poly) -> Poly:
     return p
 
 
-def _in_lanes(p: Poly, mask: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Poly:
+def _in_lanes(p: Poly, mask: BoolVector) -> Poly:
     """The polynomial that p is in some lanes."""
     out = {}
     for m, c in p.terms.items():
@@ -379,21 +414,6 @@ def _in_lanes(p: Poly, mask: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Poly
         if not (isinstance(c, int) and c == 0):
             out[m] = c
     return Poly(out)
-
-
-def _simpler(arena: Arena, p: Pred, truth: Callable[[Pred], bool | None]) -> Pred:
-    """A condition with those parts decided whose truth is known."""
-    known = truth(p)
-    if known is not None:
-        return arena.truth(known)
-    if p.op not in ("and", "or", "not"):
-        return p
-    parts = [_simpler(arena, q, truth) for q in p.args]
-    if all(q is r for q, r in zip(parts, p.args, strict=True)):
-        return p
-    if p.op == "not":
-        return arena.negate(parts[0])
-    return arena.conj(parts) if p.op == "and" else arena.disj(parts)
 
 
 def _under(arena: Arena, x: Real, p: Pred) -> Real:

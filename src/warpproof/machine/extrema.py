@@ -59,8 +59,17 @@ class Extrema:
         for x in rest:
             g = a.maximum(g, x)
         (atom,) = state.atoms()
-        self.prefixes.put_integer(atom, a.place(self.prefixes.fold("max", start, g)) * reading.place)
+        self.prefixes.put_integer(atom, a.place(a.maximum(start, self._before(g))) * reading.place)
         return a.place(a.maximum(start, a.fold("max", self.var.id, self.domain, g))) * reading.place
+
+    def _before(self, g: Real) -> Real:
+        """The greatest pair of the iterations before this one, which are iterations of the loop."""
+        a = self.arena
+        made = a.fresh("index", "j", 0, None)
+        j = a.variable(made)
+        put = a.substitution({self.var.id: j})
+        earlier = a.conj((put.pred(self.domain), a.le(j - a.variable(self.var) + 1)))
+        return a.fold("max", made.id, earlier, put.real(g))
 
     def _shown(self, reader: Reader, leaf: Leaf, after: bool, start: Real, leaves: list[Leaf]) -> bool:
         """What the loop carries does not come after the leaf of iteration i, or not before it: neither the entry pair
@@ -70,7 +79,8 @@ class Extrema:
         i = a.variable(self.var)
         earlier = a.substitution({self.var.id: j})
         before = [*a.leaves(start), *(
-            Leaf(earlier.pred(x.guard), earlier.real(x.value), tuple(map(earlier.poly, x.positions)), x.elsewhere) for x in leaves
+            Leaf(earlier.pred(x.guard), earlier.real(x.value), tuple(map(earlier.poly, x.positions)), x.elsewhere)
+            for x in leaves
         )]
         for x in before:
             given = a.conj((a.le(j - i + 1), self.domain, x.guard, leaf.guard))

@@ -19,8 +19,8 @@ class Atom:
     (floor(args[0] / args[1])), `min` / `max` / `or` (bitwise) of args, `elem` (integer loaded from `name` at args[0],
     version in `tag`), `phi` (pred ? args[0] : args[1]), `trip` (iterations of a do-while loop whose continue polynomial
     is args[0] in the loop atom `tag`: the least n >= 1 such that the loop does not continue after iteration n-1),
-    `sum` (of args[0] over the values of the bound atom `tag` in the domain `pred`), `place` (the position of the greatest
-    of the placed values `real`; an unspecified number where there is none).
+    `sum` (of args[0] over the values of the bound atom `tag` in the domain `pred`), `place` (the position of the
+    greatest of the placed values `real`; an unspecified number where there is none).
     """
 
     id: int

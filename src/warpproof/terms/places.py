@@ -24,8 +24,8 @@ Ends = tuple[tuple[int, tuple[Poly, ...]], ...]
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """Placed values that are part of an extremum: the condition under which they are, the value, positions between which
-    all of theirs lie, and whether they are taken from other lanes (then without their condition)."""
+    """Placed values that are part of an extremum: the condition under which they are, the value, positions between
+    which all of theirs lie, and whether they are taken from other lanes (then without their condition)."""
 
     guard: Pred
     value: Real
@@ -96,15 +96,14 @@ class PlaceArena(RealArena):
 
     def _ends(self, domain: Pred, b: int) -> tuple[Poly, ...]:
         """Values with all of the domain between them."""
-        if domain.op == "dom":
-            slope, rest = domain.data[1].split(b)
-            low = self.bounds(slope)[0]
-            if b in self.poly_free(rest) or b in self.poly_free(slope) or low is None or low < 1:
-                return ()
-            return Poly({}), self.floor_div(-rest, slope) + 1
         lows: list[Poly] = []
         highs: list[Poly] = []
         for p in self.conjuncts(domain):
+            if p.op == "dom" and p.data[0] == b:
+                slope, rest = p.data[1].split(b)
+                low = self.bounds(slope)[0]
+                if b not in self.poly_free(rest) | self.poly_free(slope) and low is not None and low >= 1:
+                    return Poly({}), self.floor_div(-rest, slope) + 1
             slope, rest = p.data.split(b) if p.op == "le" else (Poly({}), Poly({}))
             k = slope.as_int()
             if k in (1, -1) and b not in self.poly_free(rest):
