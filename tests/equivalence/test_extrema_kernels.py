@@ -76,6 +76,7 @@ FAMILIES = {
     "ties-told-apart": Family(
         _ROW.replace("BODY", """float top = -INFINITY;
     int best = n;
+#pragma unroll 1
     for (int j = n - 1; j >= 0; --j) {
         float v = a[j];
         if (v > top || (v == top && j < best)) { top = v; best = j; }
@@ -85,6 +86,7 @@ FAMILIES = {
     "two-accumulators": Family(
         _ROW.replace("BODY", """float p = -INFINITY, q = -INFINITY;
     int best = 0, other = 0;
+#pragma unroll 1
     for (int j = 0; j < n; j += 2) {
         if (a[j] > p) { p = a[j]; best = j; }
         if (j + 1 < n && a[j + 1] > q) { q = a[j + 1]; other = j + 1; }
