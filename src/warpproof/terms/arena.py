@@ -131,13 +131,19 @@ class TermMap:
             case "not":
                 return a.negate(self.pred(p.args[0]))
             case "fcmp":
-                return a.fcmp(str(p.data), self.real(p.reals[0]), self.real(p.reals[1]))
+                return a.fcmp(str(p.data), self._compared(p.reals[0]), self._compared(p.reals[1]))
             case "dom":
                 return self._map_domain(p)
             case "state" if self._lanes is not None:
                 raise Unsupported("lane exchange", "a loop-carried predicate of another lane")
             case _:
                 return p
+
+    def _compared(self, x: Real) -> Real:
+        """The image of a compared real, the same node as that of the register that holds it."""
+        if self._lanes is None or not x.folds:
+            return self.real(x)
+        return self.arena.permute(x, self._lanes, lazy=True)
 
     def _map_domain(self, p: Pred) -> Pred:
         atom, q = p.data

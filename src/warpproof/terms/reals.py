@@ -383,6 +383,8 @@ class RealArena(PredicateArena):
             if_less, if_more = self.where_less(g, a, b), self.where_less(g, b, a)
             if if_less is not None and if_more is (not if_less):  # where a = b, both sides are the same
                 return self.minimum(a, b) if if_less else self.maximum(a, b)
+            if any(self._tied(p, a, b) for p in self.conjuncts(g)):
+                return b
         if b is self.zero and a.op == "sel" and a.args[1] is self.zero and a.pred is not None:
             return self.sel(self.conj((g, a.pred)), a.args[0], b)
         a, b = self.under(a, g, True), self.under(b, g, False)
@@ -393,6 +395,13 @@ class RealArena(PredicateArena):
             if out is not None:
                 return out
         return self.real("sel", (a, b), pred=g)
+
+    def _tied(self, p: Pred, a: Real, b: Real) -> bool:
+        """The condition is a = c, and b the greater or lesser of a and c, so that it is a as well."""
+        if p.op != "fcmp" or p.data != "eq" or a not in p.reals:
+            return False
+        c = p.reals[p.reals[0] is a]
+        return any(self.combine(op, a, c) is b for op in ("max", "min"))
 
     def _pull_common(self, g: Pred, op: str, a: Real, b: Real) -> Real | None:
         """g ? s ⊕ x : s ⊕ y as s ⊕ (g ? x : y) where one side is all of s, or s is carried by a loop."""
