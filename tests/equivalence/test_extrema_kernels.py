@@ -108,7 +108,8 @@ extern "C" __global__ void k(const float* __restrict__ x, float* __restrict__ v,
     }
     if (threadIdx.x == 0) { v[blockIdx.x] = top; at[blockIdx.x] = best; }
 }""",
-        ((" || (w == top && i < best)", ""), ("i < best", "i > best"), ("a[j] > top", "a[j] >= top"), ("d = 16", "d = 8")),
+        ((" || (w == top && i < best)", ""), ("i < best", "i > best"), ("a[j] > top", "a[j] >= top"),
+         ("d = 16", "d = 8")),
         launch([X, V, AT, count("n")], SIZES, "rows", 32), both,
     ),
     "tree": Family(

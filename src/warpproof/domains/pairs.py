@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -120,17 +121,20 @@ class Reader:
         self.later: list[tuple[Leaf, bool]] = []
         self._own: list[tuple[Poly, Real, Real]] = []
         self._shown = 0  # conditions that were shown by the path
+        self._unread: set[tuple[Poly, Real]] = set()
         self._op = "max" if reading.value == 1 else "min"
 
     # ------------------------------------------------------------------ pairs
     def pair(self, position: Poly, value: Real, depth: int = _DEPTH) -> Real:
         """The placed value of which both are the parts; raises when none is found."""
-        if not depth or value.poisoned:
+        if not depth or value.poisoned or (position, value) in self._unread:
             raise Unread
         before = self._shown
         found = self._known(position, value) or self._elsewhere(position, value)
         if found is None:
+            self._unread.add((position, value))  # also where it is asked for again on the way
             found = self._read(position, value, depth - 1)
+            self._unread.remove((position, value))
         if self._shown == before:
             self._own.append((position, value, found))
         return found
@@ -163,12 +167,15 @@ class Reader:
         if choice is None:
             return self._leaf(position, value)
         pred = a.atoms[choice].pred
+        for x, y in _compared(pred):
+            if self.pairs.same(self._op, a.combine(self._op, x, y), value):
+                try:
+                    return self.greater(position, x, y, depth)
+                except Unread:
+                    continue
         for p in _plain(pred):
             if not self._compares_places(p):
                 return self._by_cases(position, value, p, depth)
-        for x, y in _compared(pred):
-            if self.pairs.same(self._op, a.combine(self._op, x, y), value):
-                return self.greater(position, x, y, depth)
         raise Unread
 
     def _leaf(self, position: Poly, value: Real) -> Real:
@@ -234,8 +241,7 @@ class Reader:
     def greater(self, position: Poly, x: Real, y: Real, depth: int = _DEPTH) -> Real:
         """The greater of the pairs with the values x and y, when the position is chosen like that between theirs."""
         a = self.arena
-        less, tied, more = (
-            Assumption(a, lambda r, c=c: _told(a, r, x, y, c)).poly(position) for c in _CASES)
+        less, tied, more = (Assumption(a, partial(_told, a, x, y, c)).poly(position) for c in _CASES)
         of_x, of_y = (more, less) if self.reading.value == 1 else (less, more)
         first, second = self.pair(of_x, x, depth), self.pair(of_y, y, depth)
         if tied == of_x:
@@ -338,7 +344,7 @@ def _plain(p: Pred | None) -> Iterator[Pred]:
         yield p
 
 
-def _told(arena: Arena, p: Pred, x: Real, y: Real, case: str) -> Pred:
+def _told(arena: Arena, x: Real, y: Real, case: str, p: Pred) -> Pred:
     """What is left of a comparison where x < y, x = y or x > y."""
     if p.op != "fcmp" or set(p.reals) != {x, y}:
         return p

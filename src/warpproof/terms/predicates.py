@@ -290,9 +290,9 @@ class PredicateArena(IntegerArena):
         """The truth of p where a < b, None when that does not decide it."""
         match p.op:
             case "fcmp" if p.reals == (a, b):
-                return p.data != "eq"
+                return str(p.data) != "eq"
             case "fcmp" if p.reals == (b, a):
-                return p.data == "ne"
+                return str(p.data) == "ne"
             case "and" | "or":
                 parts = {self.where_less(q, a, b) for q in p.args}
                 decisive = p.op == "or"
