@@ -25,6 +25,7 @@ from warpproof.algebra.forms import Form, Forms, add
 from warpproof.algebra.lane_fields import FIRST_FIELD, LaneFields, affine_parts, distinct_lanes, lane_fields, vectors
 from warpproof.algebra.limits import limits
 from warpproof.algebra.normal import Normaliser
+from warpproof.algebra.operands import same_extremum
 from warpproof.algebra.points import Points
 from warpproof.algebra.positivity import Certificate, check, contradicts, prove_le
 from warpproof.algebra.quotients import cancelled
@@ -38,6 +39,6 @@ __all__ = [
     "LaneFields", "Normaliser", "Points", "Scaling", "Sign", "Signs", "Undefined", "add", "affine_parts", "at_most",
     "cancel", "cancelled", "check", "choose_changes", "conjunction", "contradicts", "definition", "disjunction",
     "distinct_lanes", "evaluate", "formula", "here", "lane_classes", "lane_fields", "limits", "monotone_trip",
-    "negation", "nested_quotients", "pred_polys", "prove_le", "readd", "satisfies", "split_lanes", "support",
-    "transcript", "vectors",
+    "negation", "nested_quotients", "pred_polys", "prove_le", "readd", "same_extremum", "satisfies", "split_lanes",
+    "support", "transcript", "vectors",
 ]

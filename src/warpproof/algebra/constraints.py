@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from warpproof.core import Unsupported
-from warpproof.terms import ZERO, Arena, Atom, BoolVector, IntVector, Monomial, Poly, Pred
+from warpproof.terms import ZERO, Arena, Atom, BoolVector, IntVector, Monomial, Poly, Pred, Real
 
 DERIVED: Final = frozenset({"div", "min", "max", "phi", "trip"})
 
@@ -237,6 +237,27 @@ def pred_polys(p: Pred) -> Iterator[Poly]:
         yield from pred_polys(q)
 
 
+def real_polys(x: Real) -> Iterator[Poly]:
+    """The polynomials of a term, those of its conditions included."""
+    seen: set[int] = set()
+    stack = [x]
+    while stack:
+        y = stack.pop()
+        if y.id in seen:
+            continue
+        seen.add(y.id)
+        data = y.data[1] if isinstance(y.data, tuple) and len(y.data) > 1 else y.data
+        if isinstance(data, Poly):
+            yield data
+        conditions = [y.pred] if y.pred is not None else []
+        while conditions:
+            p = conditions.pop()
+            yield from pred_polys(p)
+            stack.extend(p.reals)
+            conditions.extend(p.args)
+        stack.extend(y.args)
+
+
 def support(arena: Arena, polys: Iterable[Poly], preds: Iterable[Pred] = ()) -> tuple[int, ...]:
     """Every atom that the polynomials and predicates mention, also inside derived atoms, ascending."""
     seen: set[int] = set()
@@ -250,6 +271,8 @@ def support(arena: Arena, polys: Iterable[Poly], preds: Iterable[Pred] = ()) -> 
             stack.extend(atom.args)
             if atom.pred is not None:
                 stack.extend(pred_polys(atom.pred))
+            if atom.real is not None:
+                stack.extend(real_polys(atom.real))
     return tuple(sorted(seen))
 
 

@@ -17,6 +17,7 @@ from warpproof.domains import halves
 from warpproof.domains.base import Comparison, FloatMode, FloatOp, IntOp, ScalarType
 from warpproof.domains.formats import LN2_F32, LOG2E_F32, LOG2E_LOW_F32, exact_value, power_of_two_times
 from warpproof.domains.integers import Integers
+from warpproof.domains.pairs import Pairs
 from warpproof.domains.parts import merged_parts
 from warpproof.domains.values import Choice, Float, Int, Pack, Part, Undef, Value
 from warpproof.terms import MINUS_INF, PLUS_INF, Arena, Poly, Pred, Real, const
@@ -56,6 +57,7 @@ class Reals:
         self.arena, self.context, self.lanes = arena, context, arena.lanes
         self.integers = Integers(arena, context)
         self.scaling = Scaling(arena)
+        self.pairs = Pairs(arena, self.scaling.normal, context.holds)
 
     # ------------------------------------------------------------------ views
     def constant(self, ty: ScalarType, bits: int) -> Value:
@@ -395,7 +397,7 @@ class Reals:
         if a == b and getattr(a, "known", "") == getattr(b, "known", ""):
             return a
         if isinstance(a, Int) and isinstance(b, Int):
-            return Int(a.width, self.integers.merge(p, a.poly, b.poly))
+            return Int(a.width, self.pairs.settled(self.integers.merge(p, a.poly, b.poly)))
         if isinstance(a, Part) or isinstance(b, Part):
             return merged_parts(self, p, a, b)
         if isinstance(a, Pack) or isinstance(b, Pack):

@@ -138,7 +138,7 @@ class Matcher:
         weight[np.arange(where.count), where.lanes()] = 1
         pieces = []
         parts = together(a, self.unguarded(Splitter(a, op).split(x, weight), op))
-        for part in map(self.where_it_counts, parts):
+        for part in (self.where_it_counts(p) for p in parts if not self._below(p.leaf, fold)):
             seen = self._seen_along(part, at, where)
             if seen is None:
                 return None
@@ -220,7 +220,7 @@ class Matcher:
         local = a.permutation_map(here).pred(shared)
         opened = open_fold(a, at_lead)
         pieces = []
-        for part in (self.where_it_counts(p) for p in parts):
+        for part in (self.where_it_counts(p) for p in parts if not self._below(p.leaf, fold)):
             here_guard = a.conj((part.guard, local))
             if here_guard.op == "false":
                 continue
@@ -263,6 +263,8 @@ class Matcher:
         pieces: list[Piece] = []
         rest = a.identity(op)
         for part in parts:
+            if self._below(part.leaf, fold):
+                continue
             guard = self._reduced(part.guard, path)
             solved = self._solve(part, opened, a.conj((guard, path)))
             if solved is not None:
@@ -345,6 +347,10 @@ class Matcher:
             if len(seen) > 128:
                 raise Unsupported("reduction", "more than 128 lanes with different index sets")
             yield moved, int(lane)
+
+    def _below(self, leaf: Real, fold: Real) -> bool:
+        """A pair of −∞ and a position, below all pairs of a fold of which there are some, all with finite values."""
+        return leaf.op == "placed" and leaf.args[0] is self.arena.minus_inf and fold.data[0] == "max" and not fold.ext
 
     # ------------------------------------------------------------------ index equations
     def _solve(self, part: Part, opened: Opened, path: Pred) -> tuple[Poly, ...] | None:

@@ -18,6 +18,7 @@ from warpproof.domains import Choice, Int, Reals, ScalarType, Value
 from warpproof.equivalence.alignment import aligned
 from warpproof.equivalence.differences import difference
 from warpproof.equivalence.matching import Matcher
+from warpproof.equivalence.places import as_places, has_places
 from warpproof.equivalence.rewriting import Rewriter
 from warpproof.equivalence.single_lanes import SingleLanes
 from warpproof.machine import Access, Upcoming
@@ -161,6 +162,8 @@ class OutputChecker(Locator):
             coordinates = self.coordinates(place, output.shape)
             wanted = output.expected(coordinates)
             got = self.opened(self._stored(place.access.value, output.type, place.access.path), place.access.path)
+            if has_places(got):
+                wanted = as_places(self.arena, wanted)
             rewriter = Rewriter(self.arena, self.matcher, self.facts, wanted)
             self.rewriters.append((place.access.path, rewriter))
             self.compared.append((place.access.path, wanted))

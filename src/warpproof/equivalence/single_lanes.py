@@ -108,6 +108,8 @@ class SingleLanes:
                 return A.combine(op, self.at(x.args[0], lane), self.at(x.args[1], lane))
             case "div":
                 return A.div(self.at(x.args[0], lane), self.at(x.args[1], lane))
+            case "placed":
+                return A.placed(self.at(x.args[0], lane), A.permutation_map(self._lane(lane)).poly(x.data))
             case "state" | "cell":
                 raise Unsupported("lanes", "a value that a loop carries")
             case _ if len(x.args) == 1:

@@ -27,6 +27,7 @@ class Prefixes:
     def __init__(self, machine: SymbolicMachine, var: int) -> None:
         self.machine, self.arena, self.var = machine, machine.arena, var
         self.starts: dict[int, Real] = {}
+        self.integers: dict[int, Poly] = {}
         self.updates: dict[Real, Real] = {}  # what an iteration leaves, in closed form, by the term it computes
         self._map: TermMap | None = None
 
@@ -46,11 +47,16 @@ class Prefixes:
         self.starts[state.data[0]] = start
         self._map = None
 
+    def put_integer(self, atom: int, start: Poly) -> None:
+        """Record the start value of an integer register."""
+        self.integers[atom] = start
+        self._map = None
+
     def map(self) -> TermMap:
         """The substitution of the start values for the unknowns."""
         if self._map is None:
-            touches = frozenset(self.starts)
-            self._map = TermMap(self.arena, lambda i: None, self._leaf, lambda p: None, None, touches)
+            touches = frozenset(self.starts) | frozenset(self.integers)
+            self._map = TermMap(self.arena, self.integers.get, self._leaf, lambda p: None, None, touches)
         return self._map
 
     def real(self, x: Real) -> Real:
@@ -80,6 +86,7 @@ class Prefixes:
         if not self.starts.keys() & atoms:
             return self
         out = Prefixes(self.machine, self.var)
+        out.integers = self.integers
         out.starts = {s: x for s, x in self.starts.items() if s not in atoms}
         return out
 
@@ -101,8 +108,11 @@ class Prefixes:
                 trace.hazards[k] = replace(h, path=put.pred(h.path))
 
     def _touched(self, index: Poly) -> bool:
-        return bool(self.arena.poly_free(index) & self.starts.keys())
+        return self._has(self.arena.poly_free(index))
+
+    def _has(self, free: AbstractSet[int]) -> bool:
+        return bool(free & self.starts.keys() or free & self.integers.keys())
 
     def _mentions(self, v: object) -> bool:
         free = v.free if isinstance(v, Real) else free_atoms(self.arena, v)
-        return bool(free & self.starts.keys())
+        return self._has(free)

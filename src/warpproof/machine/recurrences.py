@@ -11,6 +11,7 @@ import numpy as np
 
 from warpproof.core import Unsupported
 from warpproof.domains import Choice, Float, Int, Pack, Part, Undef, Value
+from warpproof.machine.extrema import Extrema
 from warpproof.machine.gauge import Gauge, Maximum
 from warpproof.machine.means import Means
 from warpproof.machine.mixing import permute
@@ -50,6 +51,7 @@ class Closer:
         self.results: dict[Real, Real] = {}  # what a carried value's update is after the last iteration
         self.prefixes = Prefixes(m, self.var.id)
         self.means = Means(m.dom.scaling, self.prefixes, self.states, self.var.id, domain, self.at_end)
+        self.extrema = Extrema(m, self.prefixes, self.states, self.var, domain)
         self._gauge(domain)
         carried: dict[str, Any] = {}
         for _ in range(_ROUNDS):  # again for values that are updates of others, or whose updates read others
@@ -200,12 +202,26 @@ class Closer:
             step = self.swap.poly(value.poly) - state.poly
             if not self.arena.poly_free(step) & self.states:
                 return Int(value.width, v0.poly + self.arena.total(self.var.id, domain, step))
+            found = self._position(self.swap.poly(value.poly), state.poly, v0.poly)
+            if found is not None:
+                return Int(value.width, found)
         packs = isinstance(value, Pack) and isinstance(state, Pack) and isinstance(v0, Pack)
         if packs and len(value.parts) == len(state.parts) == len(v0.parts):
             each = zip(value.parts, state.parts, v0.parts, strict=True)
             parts: list[Value] = [self._recurrence(name, x, s, b, domain) for x, s, b in each]
             return Pack(value.width, tuple(parts))
         return self._final(value)
+
+    def _position(self, new: Poly, state: Poly, entry: Poly) -> Poly | None:
+        """The position of a running extremum after the loop."""
+        for name, unknown in self.guess.states.items():
+            value, first = self.machine.registers.get(name), self.guess.unknown.get(name)
+            if isinstance(value, Float) and isinstance(unknown, Float) and isinstance(first, Float) and (
+                    unknown.node.data[0] in self.arena.poly_free(new)):
+                found = self.extrema.close(new, state, entry, (self.swap.real(value.node), unknown.node, first.node))
+                if found is not None:
+                    return found
+        return None
 
     def _told(self, x: Real, state: Real) -> Real:
         """x with the start values of counters put in: those that are no means, which other updates are centred on."""

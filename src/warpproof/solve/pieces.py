@@ -241,7 +241,7 @@ def _undetermined(
     for a in sorted({a for p in (*polys_of(formulas), *index) for a in p.atoms()} - set(dims) - set(known)):
         atom = arena.atoms[a]
         inside = set(support(arena, atom.args, (atom.pred,) if atom.pred else ())) if atom.args else set()
-        if atom.kind in ("state", "undef") or inside & set(dims) or not atom.uniform:
+        if atom.kind in ("state", "undef", "place") or inside & set(dims) or not atom.uniform:
             out.append(a)
     return out
 

@@ -10,8 +10,8 @@ import numpy as np
 from warpproof.core import Unsupported
 from warpproof.terms.integers import OWN_KINDS
 from warpproof.terms.nodes import Pred, Real
+from warpproof.terms.places import PlaceArena
 from warpproof.terms.poly import IntVector, Poly
-from warpproof.terms.reals import RealArena
 
 _LAZY: Final = frozenset({"add", "max", "min", "mul", "div", "ex2", "fold", "red"})
 
@@ -76,7 +76,12 @@ class TermMap:
         a = self.arena.atoms[ident]
         if self._lanes is not None and a.kind in OWN_KINDS:
             raise Unsupported("lane exchange", f"the value of {a.name} in another lane")
-        if not a.args or self._skip(a.free, a.uniform):
+        if self._skip(a.free, a.uniform):
+            return Poly({(ident,): 1})
+        if a.real is not None:
+            image = self.real(a.real) if self._lanes is None else self.arena.permute(a.real, self._lanes, lazy=True)
+            return self.arena.place(image)
+        if not a.args:
             return Poly({(ident,): 1})
         args = tuple(self.poly(q) for q in a.args)
         if a.kind == "sum" and self.atom(a.tag) != Poly({(a.tag,): 1}):
@@ -126,13 +131,19 @@ class TermMap:
             case "not":
                 return a.negate(self.pred(p.args[0]))
             case "fcmp":
-                return a.fcmp(str(p.data), self.real(p.reals[0]), self.real(p.reals[1]))
+                return a.fcmp(str(p.data), self._compared(p.reals[0]), self._compared(p.reals[1]))
             case "dom":
                 return self._map_domain(p)
             case "state" if self._lanes is not None:
                 raise Unsupported("lane exchange", "a loop-carried predicate of another lane")
             case _:
                 return p
+
+    def _compared(self, x: Real) -> Real:
+        """The image of a compared real, the same node as that of the register that holds it."""
+        if self._lanes is None or not x.folds:
+            return self.real(x)
+        return self.arena.permute(x, self._lanes, lazy=True)
 
     def _map_domain(self, p: Pred) -> Pred:
         atom, q = p.data
@@ -163,6 +174,8 @@ class TermMap:
                 return a.load(access, self.poly(index))
             case "int":
                 return a.of_int(self.poly(x.data))
+            case "placed":
+                return a.placed(self.real(x.args[0]), self.poly(x.data))
             case "add":
                 return a.add(self.real(x.args[0]), self.real(x.args[1]))
             case "mul":
@@ -189,7 +202,7 @@ class TermMap:
                 return a.unary(x.op, self.real(x.args[0])) if len(x.args) == 1 else x
 
 
-class Arena(RealArena):
+class Arena(PlaceArena):
     """All terms of one run. Nodes of different arenas never mix."""
 
     def __init__(self, lanes: int) -> None:
@@ -254,7 +267,7 @@ class Arena(RealArena):
                 return bool((self.matrix(x)[lanes] == self.matrix(x)).all())
             case "gather":
                 return bool((self.permutation(x)[lanes] == self.permutation(x)).all())
-            case "load" | "int":
+            case "load" | "int" | "placed":
                 p = x.data[1] if x.op == "load" else x.data
                 return bool(self.permutation_map(lanes).poly(p) == p)
             case "state" | "cell":

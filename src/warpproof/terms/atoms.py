@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from warpproof.terms.nodes import Pred
+from warpproof.terms.nodes import Pred, Real
 from warpproof.terms.poly import Poly
 
 Range = tuple[int | None, int | None]
@@ -19,7 +19,8 @@ class Atom:
     (floor(args[0] / args[1])), `min` / `max` / `or` (bitwise) of args, `elem` (integer loaded from `name` at args[0],
     version in `tag`), `phi` (pred ? args[0] : args[1]), `trip` (iterations of a do-while loop whose continue polynomial
     is args[0] in the loop atom `tag`: the least n >= 1 such that the loop does not continue after iteration n-1),
-    `sum` (of args[0] over the values of the bound atom `tag` in the domain `pred`).
+    `sum` (of args[0] over the values of the bound atom `tag` in the domain `pred`), `place` (the position of the
+    greatest of the placed values `real`; an unspecified number where there is none).
     """
 
     id: int
@@ -30,4 +31,5 @@ class Atom:
     tag: int = 0
     free: frozenset[int] = frozenset()
     uniform: bool = True
+    real: Real | None = None
     height: int = 0  # the nesting depth of folds in its condition and arguments

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from warpproof.terms.atoms import Atom, Range
-from warpproof.terms.nodes import EMPTY, Pred
+from warpproof.terms.nodes import EMPTY, Pred, Real
 from warpproof.terms.poly import ZERO, Poly, const
 
 _VARIABLE_KINDS = frozenset({"loop", "state", "bound", "index"})
@@ -29,21 +29,23 @@ class IntegerArena:
 
     # ------------------------------------------------------------------ atoms
     def _new(
-        self, key: object, kind: str, name: str, args: tuple[Poly, ...] = (), pred: Pred | None = None, tag: int = 0
+        self, key: object, kind: str, name: str, args: tuple[Poly, ...] = (), pred: Pred | None = None, tag: int = 0,
+        real: Real | None = None,
     ) -> Atom:
-        free: frozenset[int] = pred.free if pred else EMPTY
+        free: frozenset[int] = (pred.free if pred else EMPTY) | (real.free if real else EMPTY)
         for p in args:
             free |= self.poly_free(p)
         # A loop-carried or undefined register has a value of its own in every lane, though one atom stands for it.
         uniform = kind not in OWN_KINDS and all(self.poly_uniform(p) for p in args) and (pred is None or pred.uniform)
+        uniform = uniform and (real is None or real.uniform)
         ident = len(self.atoms)
         if kind in _VARIABLE_KINDS:
             free = free | {ident}
         if kind == "sum":
             free = free - {tag}
-        inside = [self.poly_height(p) for p in args] + ([pred.height] if pred is not None else [])
+        inside = [self.poly_height(p) for p in args] + [x.height for x in (pred, real) if x is not None]
         height = max([*inside, *([self.atoms[tag].tag] if kind == "sum" else [])], default=0)
-        atom = Atom(ident, kind, name, args, pred, tag, free, uniform, height)
+        atom = Atom(ident, kind, name, args, pred, tag, free, uniform, real, height)
         self.atoms.append(atom)
         self._atom_key[key] = atom
         return atom
@@ -79,13 +81,15 @@ class IntegerArena:
         self.restrict(ident, lo, hi)
 
     def derived(
-        self, kind: str, args: tuple[Poly, ...], pred: Pred | None = None, tag: int = 0, name: str = ""
+        self, kind: str, args: tuple[Poly, ...], pred: Pred | None = None, tag: int = 0, name: str = "",
+        real: Real | None = None,
     ) -> Poly:
         """The atom defined by `kind` and its arguments; equal definitions give the same atom."""
-        key = (kind, name, tuple(p.key for p in args), pred.id if pred else -1, tag)
+        key = (kind, name, tuple(p.key for p in args), pred.id if pred else -1, tag,
+               real.id if real else -1)
         atom = self._atom_key.get(key)
         if atom is None:
-            atom = self._new(key, kind, name, args, pred, tag)
+            atom = self._new(key, kind, name, args, pred, tag, real)
             lo, hi = self._derived_range(atom)
             self.restrict(atom.id, lo, hi)
         return Poly({(atom.id,): 1})
@@ -170,8 +174,14 @@ class IntegerArena:
             if a is None or c is None or a < 0 or c < 0:
                 return None, None
             return max(a, c), None if b is None or d is None else (1 << max(b.bit_length(), d.bit_length())) - 1
+        if atom.kind == "place" and atom.real is not None:
+            return self.place_range(atom.real)
         if atom.kind == "elem":
             return self.elements.get((atom.name, atom.tag), (None, None))
+        return None, None
+
+    def place_range(self, x: Real) -> Range:
+        """An interval that contains the positions of all placed values of a term (see the places module)."""
         return None, None
 
     def _sum_range(self, atom: Atom) -> Range:

@@ -19,7 +19,8 @@ class Real:
     `int` polynomial · `state` atom (loop-carried value) ·
     `add` n-ary · `mul` · `div` · `max` · `min` · unary functions (`ex2`, `lg2`, `sqrt`, `sin`, `cos`, `tanh`, `abs`,
     `floor`, …) · `sel` (Pred in `pred`) · `gather` permutation · `red` (op, lane matrix) · `fold` (op, bound atom,
-    domain in `pred`).
+    domain in `pred`) · `placed` (a value, with its position as polynomial; see the places module) · `place` (the
+    position of the greatest of some placed values).
     """
 
     __slots__ = ("args", "data", "ext", "folds", "free", "height", "id", "op", "poisoned", "pred", "uniform")

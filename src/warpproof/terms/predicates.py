@@ -286,6 +286,20 @@ class PredicateArena(IntegerArena):
             case _:
                 return self._pred("not", (p,), None, ())
 
+    def where_less(self, p: Pred, a: Real, b: Real) -> bool | None:
+        """The truth of p where a < b, None when that does not decide it."""
+        match p.op:
+            case "fcmp" if p.reals == (a, b):
+                return str(p.data) != "eq"
+            case "fcmp" if p.reals == (b, a):
+                return str(p.data) == "ne"
+            case "and" | "or":
+                parts = {self.where_less(q, a, b) for q in p.args}
+                decisive = p.op == "or"
+                return decisive if decisive in parts else None if None in parts else not decisive
+            case _:
+                return None
+
     # ------------------------------------------------------------------ implication
     def _implies_one(self, g: Pred, q: Pred) -> bool:
         """g ⇒ q for single comparisons of the same symbolic part, in every lane."""

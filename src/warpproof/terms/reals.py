@@ -97,7 +97,7 @@ class RealArena(PredicateArena):
                 return self._scaled_extent(args)
             case "abs":
                 return PLUS_INF if args[0].ext else 0
-            case "sel" | "gather" | "red":
+            case "sel" | "gather" | "red" | "placed":
                 return args[0].ext | args[1].ext if op == "sel" else args[0].ext
             case "state":
                 return int(data[2]) if isinstance(data, tuple) and len(data) > 2 else 0
@@ -152,15 +152,17 @@ class RealArena(PredicateArena):
         return out
 
     def _summed(self, ident: int) -> bool:
-        """A sum over a loop, or a choice between values with such sums."""
+        """A sum over a loop, the position of an extremum, or a choice between values with such."""
         atom = self.atoms[ident]
-        return atom.kind == "sum" or (
+        return atom.kind in ("sum", "place") or (
             atom.kind == "phi" and any(self._summed(a) for p in atom.args for m in p.terms for a in m if len(m) == 1)
         )
 
     def _spelled(self, ident: int) -> Real:
         atom = self.atoms[ident]
         pred = atom.pred if atom.pred is not None else self.true
+        if atom.kind == "place" and atom.real is not None:
+            return self.real("place", (atom.real,))
         if atom.kind == "sum":
             return self.fold("add", atom.tag, pred, self._products(atom.args[0]))
         return self.sel(pred, self.of_int(atom.args[0]), self.of_int(atom.args[1]))
@@ -377,8 +379,12 @@ class RealArena(PredicateArena):
         b = self._near(b)
         if not (self._scattered(g, a) and (b is self.zero or b.op == "inf")):
             a = self._near(a)
-        if g.op == "fcmp" and g.data in ("lt", "le") and {a, b} == set(g.reals):
-            return self.maximum(a, b) if a is g.reals[1] else self.minimum(a, b)
+        if g.op in ("fcmp", "and", "or"):
+            if_less, if_more = self.where_less(g, a, b), self.where_less(g, b, a)
+            if if_less is not None and if_more is (not if_less):  # where a = b, both sides are the same
+                return self.minimum(a, b) if if_less else self.maximum(a, b)
+            if any(self._tied(p, a, b) for p in self.conjuncts(g)):
+                return b
         if b is self.zero and a.op == "sel" and a.args[1] is self.zero and a.pred is not None:
             return self.sel(self.conj((g, a.pred)), a.args[0], b)
         a, b = self.under(a, g, True), self.under(b, g, False)
@@ -389,6 +395,13 @@ class RealArena(PredicateArena):
             if out is not None:
                 return out
         return self.real("sel", (a, b), pred=g)
+
+    def _tied(self, p: Pred, a: Real, b: Real) -> bool:
+        """The condition is a = c, and b the greater or lesser of a and c, so that it is a as well."""
+        if p.op != "fcmp" or p.data != "eq" or a not in p.reals:
+            return False
+        c = p.reals[p.reals[0] is a]
+        return any(self.combine(op, a, c) is b for op in ("max", "min"))
 
     def _pull_common(self, g: Pred, op: str, a: Real, b: Real) -> Real | None:
         """g ? s ⊕ x : s ⊕ y as s ⊕ (g ? x : y) where one side is all of s, or s is carried by a loop."""
