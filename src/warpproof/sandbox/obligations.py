@@ -60,7 +60,7 @@ def prove(policy: Policy, program: Program, layers: Iterable[str] = (), permitte
     found = [_timed(loads, program)]
     if found[0].status == "refuted":
         return tuple(found)
-    layers, permitted = tuple(layers), tuple(permitted)
+    layers, permitted = (*policy.assume, *layers), (*policy.permit, *permitted)
     steps: list[Callable[[], Obligation]] = [
         lambda: equals_policy(program, policy), lambda: covers_abis([program]), lambda: ignores_pointer([program]),
         lambda: stacks([program]),
