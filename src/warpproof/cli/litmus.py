@@ -16,7 +16,7 @@ from warpproof.cli.boxes import Box, Guard, Stopped
 from warpproof.cli.confined import Sandbox, ready
 from warpproof.cli.supervise import default_memory
 from warpproof.core import InputError, Reason, WarpproofError
-from warpproof.report import error_dict, print_lines, to_json
+from warpproof.report import Line, error_dict, print_lines, to_json
 from warpproof.sync import model_named, read_file
 
 _OK, _FAILS, _INPUT, _UNDECIDED, _INTERNAL = 0, 1, 2, 3, 4
@@ -81,7 +81,7 @@ class _Run:
         if not self._text:
             sys.stdout.write(to_json({"schema": 1, "tests": self._entries, "sandbox": self._sandbox.as_dict()}) + "\n")
         else:
-            lines = [((f"  {self._sandbox.line()}", "dim"),)]
+            lines: list[Line] = [((f"  {self._sandbox.line()}", "dim"),)] if self._sandbox.seen else []
             if len(self._entries) > 1:
                 counts = [sum(e.get("code") == c for e in self._entries) for c in (_OK, _FAILS, _UNDECIDED)]
                 lines.append(((f"{len(self._entries)} tests: {counts[0]} claims hold, {counts[1]} do not, {counts[2]} "

@@ -81,7 +81,8 @@ def _do(arguments: argparse.Namespace) -> int:
     try:
         text = _input(arguments.file)
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError("BOX600", f"{arguments.file}: {error}") from None
+        why = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
+        raise InputError("BOX600", f"{arguments.file}: {why}") from None
     sandbox = Sandbox(arguments.sandbox)
     guard = Guard(sandbox.mode, int(arguments.memory * 2**30), time.monotonic() + arguments.timeout)
     made = run_work(arguments.work, text, guard, sandbox)
