@@ -1,4 +1,4 @@
-"""What a command run by `sandbox run` tries: `attempts.py PARENT GRANTED WRITABLE NAME…`. Prints GOT and what, if anything.
+"""What a command run by `sandbox run` tries: `attempts.py PARENT GRANTED WRITABLE NAME…`. Prints GOT and what.
 
 Without confinement each of them succeeds, or would on a machine that is set up for it.
 """

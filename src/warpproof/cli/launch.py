@@ -79,7 +79,8 @@ def _policy(name: str) -> tuple[Policy, Program]:
     start = run(program, Call(number_of("execve"), NATIVE))
     if start != parse_action("allow"):
         raise InputError("BOX616", f"policy {policy.name!r} does not allow execve but gives {describe(start)}: no "
-                                   "command can start under it", hint="`warpproof sandbox explain command` shows one that does")
+                                   "command can start under it",
+                         hint="`warpproof sandbox explain command` shows one that does")
     foreign = [layer for layer in policy.assume if layer not in _PROVIDED]
     if foreign:
         raise InputError("BOX617", f"policy {policy.name!r} assumes {foreign[0]!r}, which is not put in force here",
