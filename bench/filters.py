@@ -1,6 +1,6 @@
 """Filters of this project and of others: what is proved of them, what they let a process reach, and how long it takes.
 
-    python bench/filters.py "Docker's default"=default.json "gVisor's Sentry"=PID …     # writes bench/results/filters.md
+    python bench/filters.py "Docker's default"=default.json "gVisor's Sentry"=PID    # writes bench/results/filters.md
 
 Each argument is a title with a profile, a filter file or the number of a running process. `--runsc PROGRAM` starts a
 container by gVisor's runsc and takes the filters of its Sentry and its Gofer. The shipped policies are always measured.

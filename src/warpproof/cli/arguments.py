@@ -11,6 +11,8 @@ from typing import Final, NoReturn
 from warpproof import __version__
 
 DEFAULT_TIMEOUT_S: Final = 100.0
+_MODES: Final = {"auto": "the strictest confinement this machine offers", "strict": "all of it, else nothing runs",
+                 "filter": "without namespaces and Landlock"}
 _EPILOG: Final = """\
 exit codes: 0 all proved, 1 something refuted, 2 usage or input error,
             3 inconclusive and nothing refuted, 4 internal error
@@ -117,15 +119,16 @@ def _add_command(parser: argparse.ArgumentParser) -> None:
                         help="a file or folder it may also write to (repeatable)")
     parser.add_argument("--env", metavar="NAME[=VALUE]", action="append", default=[],
                         help="an environment variable, with the value it has here or another (repeatable)")
-    _add_guard(parser, 3600.0, "strict", memory=4.0)
+    _add_guard(parser, 3600.0, "strict", memory=4.0, modes=("auto", "strict"))
     parser.add_argument("command_line", nargs="+", metavar="CMD", help="the command and its arguments, behind --")
 
 
-def _add_guard(parser: argparse.ArgumentParser, timeout_s: float, mode: str, memory: float | None = None) -> None:
+def _add_guard(parser: argparse.ArgumentParser, timeout_s: float, mode: str, memory: float | None = None,
+               modes: Sequence[str] = tuple(_MODES)) -> None:
     parser.add_argument("--timeout", type=_positive, default=timeout_s, metavar="S",
                         help=f"seconds after which it is stopped (default {timeout_s:g})")
     _add_memory(parser, memory)
-    _add_sandbox_mode(parser, mode)
+    _add_sandbox_mode(parser, mode, modes)
 
 
 def _add_litmus(parser: argparse.ArgumentParser) -> None:
@@ -175,11 +178,10 @@ def _add_memory(parser: argparse.ArgumentParser, default: float | None = None) -
                         help=f"address space after which it is too (default: {said})")
 
 
-def _add_sandbox_mode(parser: argparse.ArgumentParser, default: str = "auto") -> None:
-    said = {name: f"{name}{' (default)' if name == default else ''}" for name in ("auto", "strict", "filter")}
-    parser.add_argument("--sandbox", choices=tuple(said), default=default,
-                        help=f"{said['auto']}: the strictest confinement this machine offers; {said['strict']}: all of "
-                             f"it, else nothing runs; {said['filter']}: without namespaces and Landlock")
+def _add_sandbox_mode(parser: argparse.ArgumentParser, default: str = "auto",
+                      modes: Sequence[str] = tuple(_MODES)) -> None:
+    said = "; ".join(f"{name}{' (default)' if name == default else ''}: {_MODES[name]}" for name in modes)
+    parser.add_argument("--sandbox", choices=tuple(modes), default=default, help=said)
     if default == "auto":
         parser.add_argument("--no-sandbox", dest="sandbox", action="store_const", const="off",
                             help="confine nothing; the report says so")

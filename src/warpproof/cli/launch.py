@@ -134,12 +134,11 @@ def _environment(wanted: list[str]) -> dict[str, str]:
 
 
 def _lacking(policy: Policy, sandbox: Sandbox) -> Stopped | None:
-    """A layer that the policy's proof takes for granted and that is not in force."""
-    for layer in policy.assume:
-        if _PROVIDED[layer] not in sandbox.layers:
-            why = sandbox.missing.get(_PROVIDED[layer], "not in force")
-            return Stopped(Reason.SANDBOX, f"not run: policy {policy.name!r} is proved with the layer "
-                                           f"{_PROVIDED[layer]!r} only, which is missing: {why}")
+    """A layer that is not in force: Landlock, by which files are granted, or one that the policy assumes."""
+    for layer in ("landlock", *(_PROVIDED[name] for name in policy.assume)):
+        if layer not in sandbox.layers:
+            why = sandbox.missing.get(layer, "not in force")
+            return Stopped(Reason.SANDBOX, f"not run, since the layer {layer!r} is missing: {why}")
     return None
 
 
