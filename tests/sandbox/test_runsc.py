@@ -11,7 +11,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
 
-from filters import started, verified
+from filters import settled, started
 
 from warpproof.sandbox import Kernel
 
@@ -23,8 +23,8 @@ def test_the_sentry_and_the_gofer(reader: Kernel, tmp_path: Path) -> None:
     process, found = started(str(RUNSC), tmp_path)
     try:
         assert set(found) == {"sandbox", "gofer"}
-        sentry, _ = verified("--pid", str(found["sandbox"]))
-        gofer, _ = verified("--pid", str(found["gofer"]))
+        sentry, _ = settled(found["sandbox"])
+        gofer, _ = settled(found["gofer"])
     finally:
         for pid in found.values():
             os.kill(pid, 9)
