@@ -34,7 +34,7 @@ def test_anything_else_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("argv", [
     ("litmus", "/dev/zero"), ("replay", "/dev/zero"), ("sandbox", "verify", "/dev/zero"),
-    ("sandbox", "run", "solve", "/dev/zero"), ("prove", "/dev/zero"),
+    ("sandbox", "do", "solve", "/dev/zero"), ("prove", "/dev/zero"),
     ("prove", "--spec", "/dev/zero", "--kernel", "/dev/zero", "--launch", "/dev/zero"),
 ], ids=" ".join)
 def test_commands_refuse_devices(argv: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""Confinement: what each layer does, that a missing one is named and nothing runs, and `sandbox run`."""
+"""Confinement: what each layer does, that a missing one is named and nothing runs, and `sandbox do`."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def solved(text: str, mode: str = "strict", seconds: float = 30.0) -> Stopped | 
 
 @pytest.fixture(scope="module")
 def confinable() -> None:
-    """Skips where this machine has no such layer at all: that is `sandbox run`'s answer too."""
+    """Skips where this machine has no such layer at all: that is `sandbox do`'s answer too."""
     made = solved("(assert true)")
     if isinstance(made, Stopped):
         pytest.skip(made.detail)
@@ -173,14 +173,14 @@ def test_work(confinable: None, tmp_path: Path, capfd: pytest.CaptureFixture[str
     smt.write_text("(declare-const x Int)(assert (> x 3))(assert (< x 3))", encoding="utf-8")
     ptx.write_text(".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k() { ret; }\n", encoding="utf-8")
     bad.write_text("(nonsense", encoding="utf-8")
-    assert main(["sandbox", "run", "solve", str(smt)]) == 0
+    assert main(["sandbox", "do", "solve", str(smt)]) == 0
     assert capfd.readouterr().out == "unsat\n"
-    assert main(["sandbox", "run", "print", str(ptx)]) == 0
+    assert main(["sandbox", "do", "print", str(ptx)]) == 0
     assert ".visible .entry k" in capfd.readouterr().out
     for work, code in (("solve", "BOX614"), ("print", "PTX009")):
-        assert main(["sandbox", "run", work, str(bad)]) == 2
+        assert main(["sandbox", "do", work, str(bad)]) == 2
         assert code in capfd.readouterr().err
-    assert main(["sandbox", "run", "solve", str(tmp_path / "none")]) == 2
+    assert main(["sandbox", "do", "solve", str(tmp_path / "none")]) == 2
 
 
 def compiled(source: str) -> Any:
@@ -207,7 +207,7 @@ def test_limits_stop_the_work(confinable: None, capsys: pytest.CaptureFixture[st
                     "(assert (= (bvmul x y) #xffffffffffffffc5))(assert (bvugt x #x0000000000000001))"
                     "(assert (bvugt y #x0000000000000001))"
                     "(assert (bvult x #x00000000ffffffff))(assert (bvult y #x0000000fffffffff))", encoding="utf-8")
-    assert main(["sandbox", "run", "solve", str(hard), "--timeout", "4"]) == 3
+    assert main(["sandbox", "do", "solve", str(hard), "--timeout", "4"]) == 3
     assert "BOX615" in capsys.readouterr().err
 
 
@@ -217,7 +217,7 @@ def test_a_missing_layer_is_exit_code_three(monkeypatch: pytest.MonkeyPatch, tmp
     monkeypatch.setattr(boxes, "worker_command", lambda work, incoming, outgoing: [
         sys.executable, "-c", code, str(outgoing)])
     (tmp_path / "f").write_text("", encoding="utf-8")
-    assert main(["sandbox", "run", "solve", str(tmp_path / "f")]) == 3
+    assert main(["sandbox", "do", "solve", str(tmp_path / "f")]) == 3
     error = capsys.readouterr().err
     assert "error[BOX613]" in error
     assert "the layer 'landlock' is missing" in error

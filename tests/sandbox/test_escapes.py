@@ -221,7 +221,7 @@ def test_a_worker_that_takes_no_input_does_not_hold_up_the_outside(monkeypatch: 
     monkeypatch.setattr(boxes, "worker_command", lambda work, incoming, outgoing: [
         sys.executable, "-c", code, str(outgoing)])
     with Box("solve", {}, guard("off", 3.0)) as box:
-        assert ready(box, "solve", Sandbox("off")) is None
+        assert ready(box, Sandbox("off")) is None
         assert box.send({"text": "x" * 10_000_000}) is False
         made = box.receive()
     assert isinstance(made, Stopped)

@@ -8,10 +8,12 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from warpproof.cli import main
+from warpproof.cli import main, verify
+from warpproof.cli.verifying import verified
 from warpproof.sandbox import (
     SHIPPED,
     Call,
@@ -22,6 +24,7 @@ from warpproof.sandbox import (
     encode,
     shipped_policy,
 )
+from warpproof.sandbox.policy_files import shipped_text
 
 
 @pytest.mark.parametrize("name", SHIPPED)
@@ -110,28 +113,38 @@ def test_usage_errors(arguments: Sequence[str], capsys: pytest.CaptureFixture[st
     assert "CLI601" in capsys.readouterr().err
 
 
+def given(data: bytes, name: str = "filter") -> dict[str, Any]:
+    """What the worker of `sandbox verify` gets."""
+    return {"kind": "filter", "file": {"name": name, "data": data.hex()}, "policy": None, "assume": [], "permit": [],
+            "title": name, "certificate": False}
+
+
 def test_a_kernel_that_contradicts_is_an_internal_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
                                                          capsys: pytest.CaptureFixture[str]) -> None:
     def contradict(self: Kernel, filters: object, calls: Sequence[Call]) -> tuple[None, ...]:
         return (None,) * len(calls)
 
+    code = encode(assemble("ld nr\njeq #2, next, kill\nret allow\nkill: ret kill_process"))
     monkeypatch.setattr(Kernel, "observe", contradict)
+    with Kernel() as other:
+        made = verified(given(code), other)
+    assert set(made) == {"disagreement"}
+    monkeypatch.setattr(verify, "verdict", lambda *_: {"result": made})
     raw = tmp_path / "filter"
-    raw.write_bytes(encode(assemble("ld nr\njeq #2, next, kill\nret allow\nkill: ret kill_process")))
+    raw.write_bytes(code)
     assert main(["sandbox", "verify", str(raw)]) == 4
     assert "disagree" in capsys.readouterr().err
 
 
-def test_a_solver_without_an_answer_is_inconclusive(monkeypatch: pytest.MonkeyPatch,
-                                                    capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_solver_without_an_answer_is_inconclusive(monkeypatch: pytest.MonkeyPatch) -> None:
     from warpproof.sandbox import decisions
     from warpproof.solve import SmtAnswer
 
     monkeypatch.setattr(decisions, "ask", lambda text, timeout_s: SmtAnswer("unknown", detail="timeout"))
-    assert main(["sandbox", "verify", "prove", "--no-live"]) == 3
-    out = capsys.readouterr().out
-    assert "P1 unknown" in out
-    assert "P7 unknown" in out
+    made = verified(given(shipped_text("prove").encode(), "prove.toml"), None)
+    assert made["exit"] == 3
+    said = {o["id"]: o["status"] for o in made["report"]["obligations"]}
+    assert said["P1"] == said["P7"] == "unknown"
 
 
 def test_explain(capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,6 +11,8 @@ from typing import Final, NoReturn
 from warpproof import __version__
 
 DEFAULT_TIMEOUT_S: Final = 100.0
+_MODES: Final = {"auto": "the strictest confinement this machine offers", "strict": "all of it, else nothing runs",
+                 "filter": "without namespaces and Landlock"}
 _EPILOG: Final = """\
 exit codes: 0 all proved, 1 something refuted, 2 usage or input error,
             3 inconclusive and nothing refuted, 4 internal error
@@ -93,16 +95,40 @@ def _add_sandbox(parser: argparse.ArgumentParser) -> None:
     verify.add_argument("--format", choices=("text", "json"), default="text")
     explain = actions.add_parser("explain", help="what a system call, capability, layer or shipped policy is")
     explain.add_argument("topic", nargs="?", help="without it, list all but the system calls")
-    run = actions.add_parser("run", help="do a piece of work in a confined process",
-                             epilog="exit codes: 0 done, 2 input error, 3 no answer or a layer of confinement missing")
-    run.add_argument("work", choices=("compile", "print", "solve"),
-                     help="CUDA C++ to PTX, PTX to canonical PTX, or SMT-LIB to sat, unsat or unknown")
-    run.add_argument("file", help="the input; - for standard input")
-    run.add_argument("--timeout", type=_positive, default=30.0, metavar="S", help="seconds (default 30)")
-    run.add_argument("--memory", type=_positive, default=4.0, metavar="GIB", help="address space (default 4)")
-    run.add_argument("--sandbox", choices=("auto", "strict", "filter"), default="strict",
-                     help="strict: every layer, else nothing runs (default); auto, filter: as for `prove`")
+    _add_guard(verify, 300.0, "auto")
+    _add_command(actions.add_parser("run", help="run a command confined by a policy",
+                                    usage="%(prog)s [options] -- CMD [ARG ...]",
+                                    epilog="exit codes: the command's own (128 + N if signal N ended it), 2 input "
+                                           "error, 124 time limit, 125 a layer of confinement is missing"))
+    work = actions.add_parser("do", help="compile, print or solve in a confined process",
+                              epilog="exit codes: 0 done, 2 input error, 3 no answer or a layer of confinement missing")
+    work.add_argument("work", choices=("compile", "print", "solve"),
+                      help="CUDA C++ to PTX, PTX to canonical PTX, or SMT-LIB to sat, unsat or unknown")
+    work.add_argument("file", help="the input; - for standard input")
+    _add_guard(work, 30.0, "strict", memory=4.0)
     actions.add_parser("doctor", help="what this machine lets `sandbox verify` do")
+
+
+def _add_command(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--policy", metavar="P", default="command",
+                        help="what it may call: a policy (.toml) or a shipped one's name (default: command)")
+    parser.add_argument("--read", metavar="PATH", action="append", default=[],
+                        help="a file or folder it may read and execute, besides the system's programs and libraries "
+                             "(repeatable)")
+    parser.add_argument("--write", metavar="PATH", action="append", default=[],
+                        help="a file or folder it may also write to (repeatable)")
+    parser.add_argument("--env", metavar="NAME[=VALUE]", action="append", default=[],
+                        help="an environment variable, with the value it has here or another (repeatable)")
+    _add_guard(parser, 3600.0, "strict", memory=4.0, modes=("auto", "strict"))
+    parser.add_argument("command_line", nargs="+", metavar="CMD", help="the command and its arguments, behind --")
+
+
+def _add_guard(parser: argparse.ArgumentParser, timeout_s: float, mode: str, memory: float | None = None,
+               modes: Sequence[str] = tuple(_MODES)) -> None:
+    parser.add_argument("--timeout", type=_positive, default=timeout_s, metavar="S",
+                        help=f"seconds after which it is stopped (default {timeout_s:g})")
+    _add_memory(parser, memory)
+    _add_sandbox_mode(parser, mode, modes)
 
 
 def _add_litmus(parser: argparse.ArgumentParser) -> None:
@@ -118,6 +144,8 @@ def _add_litmus(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", choices=("text", "json"), default="text")
     parser.add_argument("--timeout", type=_positive, default=60.0, metavar="S",
                         help="seconds for each question about a test (default 60)")
+    _add_memory(parser)
+    _add_sandbox_mode(parser)
 
 
 def _add_job(parser: argparse.ArgumentParser) -> None:
@@ -138,26 +166,38 @@ def _add_limits(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", choices=("text", "json"), default="text")
     parser.add_argument("--timeout", type=_positive, default=DEFAULT_TIMEOUT_S, metavar="S",
                         help=f"seconds after which the answer is INCONCLUSIVE (default {DEFAULT_TIMEOUT_S:g})")
-    parser.add_argument("--memory", type=_positive, default=None, metavar="GIB",
-                        help="address space after which it is too (default: 3/4 of the machine's memory, at most 16)")
-    parser.add_argument("--sandbox", choices=("auto", "strict", "filter"), default="auto",
-                        help="auto: the strictest confinement this machine offers (default); strict: all of it, else "
-                             "nothing runs; filter: without namespaces and Landlock")
-    parser.add_argument("--no-sandbox", dest="sandbox", action="store_const", const="off",
-                        help="confine nothing; the report says so")
+    _add_memory(parser)
+    _add_sandbox_mode(parser)
     parser.add_argument("--debug", action="store_true",
                         help="work in this process, not confined, and show tracebacks")
 
 
+def _add_memory(parser: argparse.ArgumentParser, default: float | None = None) -> None:
+    said = "3/4 of the machine's memory, at most 16" if default is None else f"{default:g}"
+    parser.add_argument("--memory", type=_positive, default=default, metavar="GIB",
+                        help=f"address space after which it is too (default: {said})")
+
+
+def _add_sandbox_mode(parser: argparse.ArgumentParser, default: str = "auto",
+                      modes: Sequence[str] = tuple(_MODES)) -> None:
+    said = "; ".join(f"{name}{' (default)' if name == default else ''}: {_MODES[name]}" for name in modes)
+    parser.add_argument("--sandbox", choices=tuple(modes), default=default, help=said)
+    if default == "auto":
+        parser.add_argument("--no-sandbox", dest="sandbox", action="store_const", const="off",
+                            help="confine nothing; the report says so")
+
+
 def _positive(text: str) -> float:
-    value = float(text)
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
     if not (math.isfinite(value) and value > 0):
         raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")
     return min(value, 1e7)
 
 
 def _natural(text: str) -> int:
-    value = int(text)
-    if value < 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is negative")
-    return value
+    if not text.isdecimal() or len(text) > 18:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number from 0 on")
+    return int(text)

@@ -39,7 +39,8 @@ def main() -> NoReturn:
         _wait_for(confinement.isolate())
         pid = _number()
         _quiet(channel)
-        confinement.confine(order["memory"], order["seconds"], DESCRIPTORS)
+        confinement.confine(order["memory"], order["seconds"], DESCRIPTORS, more=order["more"],
+                            grants=[(path, writable) for path, writable in order["grants"]])
     except Unconfined as missing:
         channel.say({"missing": missing.layer, "why": missing.why})
         _leave(1)

@@ -28,7 +28,7 @@ _KEPT: Final = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "VIRTUAL_ENV", "PYT
                 "XDG_CACHE_HOME")
 _SET: Final = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0", "MALLOC_ARENA_MAX": "1"}
 POLICIES: Final = {"judge": "prove", "cuda": "compile", "triton": "triton", "print": "prove", "ask": "solver",
-                   "solve": "solver"}
+                   "solve": "solver", "verify": "prove", "litmus": "prove", "command": "command"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +52,16 @@ class Guard:
     def left(self) -> float:
         """Seconds until the deadline."""
         return self.deadline - time.monotonic()
+
+
+@dataclass(frozen=True, slots=True)
+class Outfit:
+    """What a command has and a worker has not: a filter of its own, its standard streams, files, descriptors."""
+
+    program: Program
+    streams: tuple[int, int, int]
+    grants: tuple[tuple[str, bool], ...]
+    descriptors: int
 
 
 @cache
@@ -79,27 +89,30 @@ def worker_environment(work: str) -> dict[str, str]:
 class Box:
     """A worker in a process group of its own. Leaving the `with` block kills the group."""
 
-    def __init__(self, work: str, job: Mapping[str, Any], guard: Guard, memory: int | None = None) -> None:
+    def __init__(self, work: str, job: Mapping[str, Any], guard: Guard, memory: int | None = None,
+                 outfit: Outfit | None = None) -> None:
         self.guard, self.stage = guard, ""
+        self.program = outfit.program if outfit else policy_filter(work)
         self._pending, self._received = bytearray(), 0
         inside, self._write = os.pipe()
         self._read, outside = os.pipe()
         nothing, end = os.pipe()
         os.close(end)
         self._noise = tempfile.TemporaryFile("w+b")  # noqa: SIM115 - closed by `close`
+        streams = outfit.streams if outfit else (nothing, self._noise, self._noise)
         try:
             self.process = subprocess.Popen(
-                worker_command(work, inside, outside), stdin=nothing, stdout=self._noise, stderr=self._noise,
+                worker_command(work, inside, outside), stdin=streams[0], stdout=streams[1], stderr=streams[2],
                 pass_fds=(inside, outside), start_new_session=True, env=worker_environment(work),
-                cwd=None if work == "judge" else "/")
+                cwd=None if work in ("judge", "command") else "/")
         finally:
             for number in (inside, outside, nothing):
                 os.close(number)
         os.set_blocking(self._write, False)
         memory = min(memory or guard.memory, guard.memory)
-        code = encode(policy_filter(work)).hex() if guard.mode != "off" else ""
+        code = encode(self.program).hex() if guard.mode != "off" else ""
         self.send({"mode": guard.mode, "memory": memory, "seconds": max(1, int(guard.left)) + 5, "filter": code,
-                   "job": job})
+                   "grants": outfit.grants if outfit else (), "more": outfit.descriptors if outfit else 0, "job": job})
 
     def __enter__(self) -> Self:
         return self
@@ -136,8 +149,9 @@ class Box:
                 return False
         return True
 
-    def receive(self, seconds: float | None = None) -> Mapping[str, Any] | Stopped:
-        """The worker's next message, or why there is none. With `seconds`, TIMEOUT may come before the deadline."""
+    def receive(self, seconds: float | None = None, patience: float = 5.0) -> Mapping[str, Any] | Stopped:
+        """The worker's next message, or why there is none. With `seconds`, TIMEOUT may come before the deadline; when
+        it closes the channel, `patience` is how long it may take to end."""
         until = self.guard.deadline if seconds is None else min(self.guard.deadline, time.monotonic() + seconds)
         while (end := self._pending.find(b"\n")) < 0:
             left = until - time.monotonic()
@@ -150,7 +164,7 @@ class Box:
             if self._received > MAX_ANSWER_BYTES:
                 return Stopped(Reason.CRASH, f"more than {MAX_ANSWER_BYTES >> 20} MiB of answers" + self.where())
             if not chunk:
-                return self._ended()
+                return self._ended(patience)
             self._pending += chunk
         line, self._pending = self._pending[:end], self._pending[end + 1 :]
         return self._parsed(line)
@@ -166,11 +180,15 @@ class Box:
             self.stage = message["stage"]
         return message
 
-    def _ended(self) -> Stopped:
-        code, noise = _exit_code(self.process.pid, seconds=5.0), self.noise()
+    def _ended(self, patience: float) -> Stopped:
+        code, noise = _exit_code(self.process.pid, patience), self.noise()
         if code is None:
             return Stopped(Reason.CRASH, "the worker closed its answer without giving one", noise)
         return _cause_of_death(code, self.where(), noise)
+
+    def process_code(self) -> int | None:
+        """The exit code of the process, or minus the signal that ended it; None while it runs."""
+        return _exit_code(self.process.pid, 0.0)
 
     def where(self) -> str:
         """What the worker last said that it was doing."""
@@ -189,12 +207,13 @@ class Box:
 def _exit_code(pid: int, seconds: float) -> int | None:
     """The exit code, or minus the signal, of a child that ends within the time; it is left unreaped."""
     deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
+    while True:
         ended = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT | os.WNOHANG)
         if ended is not None:
             return ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
+        if time.monotonic() >= deadline:
+            return None
         time.sleep(0.01)
-    return None
 
 
 def _cause_of_death(code: int, where: str, noise: str) -> Stopped:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from warpproof.cli.boxes import Box, Guard, Stopped, policy_filter
+from warpproof.cli.boxes import Box, Guard, Stopped
 from warpproof.core import Reason
-from warpproof.sandbox import LAYERS, Unconfined, held_filters
+from warpproof.sandbox import LAYERS, Program, Unconfined, held_filters
 
 SOLVER_BYTES: Final = 2 << 30
+_QUESTION: Final = {"text": str, "milliseconds": int, "rlimit": int}
 
 
 @dataclass(slots=True)
@@ -42,8 +43,8 @@ class Sandbox:
         return f"sandbox: {', '.join(self.layers)}{without}"
 
 
-def confirm(work: str, sandbox: Sandbox, message: Mapping[str, Any]) -> None:
-    """Take a worker's word that it is confined, and compare its filter with the policy's where the kernel shows it.
+def confirm(program: Program, sandbox: Sandbox, message: Mapping[str, Any]) -> None:
+    """Take a worker's word that it is confined, and compare its filter with the proved one where the kernel shows it.
 
     Unconfined if the kernel holds anything else than what was proved. Nothing untrusted was sent to it yet.
     """
@@ -54,7 +55,6 @@ def confirm(work: str, sandbox: Sandbox, message: Mapping[str, Any]) -> None:
         if isinstance(held, str):
             missing["read-back"] = held
         else:
-            program = policy_filter(work)
             for tid, thread in held.items():
                 if thread.filters != (program,) or not thread.no_new_privs or thread.mode != "2":
                     raise Unconfined("read-back", f"thread {tid} holds {len(thread.filters)} filters, "
@@ -65,7 +65,7 @@ def confirm(work: str, sandbox: Sandbox, message: Mapping[str, Any]) -> None:
     sandbox.add(layers, missing)
 
 
-def ready(box: Box, work: str, sandbox: Sandbox) -> Stopped | Mapping[str, Any] | None:
+def ready(box: Box, sandbox: Sandbox) -> Stopped | Mapping[str, Any] | None:
     """Wait until the worker is confined. None: it is; else what it said instead, or why it said nothing."""
     message = box.receive()
     match message:
@@ -75,7 +75,7 @@ def ready(box: Box, work: str, sandbox: Sandbox) -> Stopped | Mapping[str, Any] 
             return unconfined(layer, why, sandbox.mode)
         case {"confined": dict(), "pid": int()}:
             try:
-                confirm(work, sandbox, message)
+                confirm(box.program, sandbox, message)
             except Unconfined as error:
                 return unconfined(error.layer, error.why, sandbox.mode)
             return None
@@ -92,16 +92,35 @@ def answer(work: str, job: Mapping[str, Any], given: Mapping[str, Any], guard: G
            ) -> Stopped | Mapping[str, Any]:
     """One piece of work in a worker of its own: its answer, or why there is none."""
     with Box(work, job, guard) as box:
-        return finish(box, work, given, sandbox)
+        return finish(box, given, sandbox)
 
 
-def finish(box: Box, work: str, given: Mapping[str, Any], sandbox: Sandbox) -> Stopped | Mapping[str, Any]:
+def finish(box: Box, given: Mapping[str, Any], sandbox: Sandbox) -> Stopped | Mapping[str, Any]:
     """The same for a worker that was started before."""
-    other = ready(box, work, sandbox)
+    other = ready(box, sandbox)
     if other is not None:
         return other
     box.send(given)
     return box.receive()
+
+
+def converse(box: Box, solver: Solver, probe: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None
+             ) -> Stopped | Mapping[str, Any]:
+    """The worker's answer. Meanwhile its questions are put to the solver, and to the kernel if `probe` asks that."""
+    while True:
+        message = box.receive()
+        match message:
+            case {"question": dict(question)} if is_question(question):
+                box.send(solver.ask(question))
+            case {"probe": dict(question)} if probe is not None:
+                box.send(probe(question))
+            case _:
+                return message
+
+
+def is_question(question: Mapping[str, Any]) -> bool:
+    """Whether it can be put to a solver."""
+    return all(type(question.get(name)) is kind for name, kind in _QUESTION.items()) and question["milliseconds"] >= 0
 
 
 class Solver:
@@ -116,7 +135,7 @@ class Solver:
         if self._box is None:
             box = Box("ask", {}, self._guard, SOLVER_BYTES)
             self._box = box
-            if ready(box, "ask", self._sandbox) is not None:
+            if ready(box, self._sandbox) is not None:
                 return self._lost("the solver cannot be confined, or does not start")
         sent = self._box.send({name: question[name] for name in ("text", "milliseconds", "rlimit")})
         reply = self._box.receive(question["milliseconds"] / 1000 + 0.5) if sent else None

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from importlib import import_module
 from typing import Any, Final
 
 from warpproof.frontends import PtxSource, select_entry
 from warpproof.semantics import table
-from warpproof.solve import SmtAnswer, answer_with
 
 _LATER: Final = (
     "warpproof.api", "warpproof.report", "numpy.random", "numpy.linalg", "numpy.fft", "numpy.ma", "traceback",
@@ -21,20 +20,6 @@ def load() -> None:
     for name in _LATER:
         import_module(name)
     table()
-
-
-def answer_through(ask: Callable[[str, float, int], Any]) -> None:
-    """Have SMT questions answered by the process outside."""
-
-    def answer(text: str, timeout_s: float, rlimit: int) -> SmtAnswer:
-        reply = ask(text, timeout_s, rlimit)
-        if not isinstance(reply, Mapping):
-            return SmtAnswer("unknown", detail="no answer")
-        if reply.get("status") not in ("sat", "unsat"):
-            return SmtAnswer("unknown", detail=str(reply.get("detail", "")))
-        return SmtAnswer(reply["status"], {k: int(v) for k, v in reply.get("model", {}).items()})
-
-    answer_with(answer)
 
 
 def source_of(given: Mapping[str, Any]) -> PtxSource:

@@ -1,13 +1,12 @@
-"""`warpproof sandbox verify | explain | run | doctor`: what a filter lets through, proved for all system calls."""
+"""`warpproof sandbox explain | do | doctor`, and the way to `verify` and `run`."""
 
 from __future__ import annotations
 
 import argparse
-import hashlib
 import os
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, TextIO
 
@@ -16,12 +15,10 @@ from warpproof.cli.confined import Sandbox, answer
 from warpproof.core import InputError, Reason, Unsupported, read_regular
 from warpproof.report import error_dict, print_lines, to_json
 from warpproof.sandbox import (
-    NATIVE,
-    SHIPPED,
+    NAMES,
     STATEMENTS,
     Call,
     Disagreement,
-    Inspection,
     Kernel,
     Policy,
     Program,
@@ -30,18 +27,13 @@ from warpproof.sandbox import (
     compile_policy,
     describe,
     disassemble,
-    encode,
     inspect,
-    load_filter,
-    load_policy,
-    load_profile,
     name_of,
     shipped_policy,
     table,
     transitions,
 )
 
-_SHOWN = 6
 _EMPTY: Final = ".version 8.0\n.target sm_80\n.address_size 64\n"
 
 
@@ -50,17 +42,26 @@ def sandbox_command(arguments: argparse.Namespace) -> int:
     try:
         match arguments.action:
             case "verify":
-                return _verify(arguments)
+                from warpproof.cli.verify import verify
+
+                return verify(arguments)
             case "explain":
                 return explain_sandbox(arguments.topic, sys.stdout)
             case "run":
-                return _run(arguments)
+                from warpproof.cli.launch import launch
+
+                return launch(arguments)
+            case "do":
+                return _do(arguments)
             case _:
                 return sandbox_doctor(sys.stdout)
     except InputError as error:
         if getattr(arguments, "format", "text") == "json":
             sys.stdout.write(to_json(error_dict(error)) + "\n")
         print_lines([((line, ""),) for line in error.render().splitlines()], sys.stderr)
+        return 2
+    except Unsupported as error:
+        print_lines([((f"error[BOX605]: {error.form}: {error.why}", ""),)], sys.stderr)
         return 2
     except Disagreement as error:
         sys.stderr.write(f"internal error: two evaluations disagree: {error}\n")
@@ -76,11 +77,12 @@ def _input(file: str) -> str:
     return read_regular(Path(file), _MAX_INPUT_BYTES).decode("utf-8")
 
 
-def _run(arguments: argparse.Namespace) -> int:
+def _do(arguments: argparse.Namespace) -> int:
     try:
         text = _input(arguments.file)
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError("BOX600", f"{arguments.file}: {error}") from None
+        why = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
+        raise InputError("BOX600", f"{arguments.file}: {why}") from None
     sandbox = Sandbox(arguments.sandbox)
     guard = Guard(sandbox.mode, int(arguments.memory * 2**30), time.monotonic() + arguments.timeout)
     made = run_work(arguments.work, text, guard, sandbox)
@@ -95,7 +97,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def run_work(work: str, text: str, guard: Guard, sandbox: Sandbox) -> str | Stopped | Mapping[str, Any]:
-    """The answer to one of the works of `sandbox run`, what is wrong with the input, or why there is neither."""
+    """The answer to one of the works of `sandbox do`, what is wrong with the input, or why there is neither."""
     if work == "compile":
         from warpproof.frontends import included, wanted_headers
 
@@ -115,91 +117,6 @@ def run_work(work: str, text: str, guard: Guard, sandbox: Sandbox) -> str | Stop
     return Stopped(Reason.CRASH, "the worker said something that is no answer")
 
 
-def _verify(arguments: argparse.Namespace) -> int:
-    with Kernel() as kernel:
-        filters, policy = _subject(arguments, kernel)
-        if arguments.policy:
-            policy = load_policy(arguments.policy)
-        made = inspect(filters, policy, arguments.assume, arguments.permit, None if arguments.no_live else kernel,
-                       arguments.pid is not None)
-    if arguments.certificate:
-        _write(arguments.certificate, to_json(certificate(filters, made.closure)) + "\n")
-    if arguments.format == "json":
-        sys.stdout.write(to_json(_as_dict(made, filters)) + "\n")
-    else:
-        sys.stdout.write("\n".join(_lines(made, arguments)) + "\n")
-    return made.exit_code
-
-
-def _subject(arguments: argparse.Namespace, kernel: Kernel) -> tuple[tuple[Program, ...], Policy | None]:
-    """The filters to look at, oldest first."""
-    if arguments.pid is not None:
-        threads = kernel.running(arguments.pid)
-        held = {loaded.filters for loaded in threads.values()}
-        if len(held) > 1:
-            raise InputError("BOX612", f"the {len(threads)} threads of process {arguments.pid} hold different filters")
-        (found,) = held or {()}
-        return tuple(reversed(found)), None
-    if arguments.profile:
-        policy = load_profile(arguments.profile, arguments.cap, arguments.groups)
-        return (compile_policy(policy),), policy
-    program, policy_ = load_filter(arguments.filter)
-    return (program,), policy_
-
-
-def _lines(made: Inspection, arguments: argparse.Namespace) -> Iterable[str]:
-    name = arguments.filter or arguments.profile or f"process {arguments.pid}"
-    yield f"{name}: {made.instructions} instructions" if made.instructions else f"{name} holds no filter"
-    for o in made.obligations:
-        detail = f"  [{o.detail}]" if o.detail else ""
-        yield f"  {o.id} {o.status:<8} {o.statement}{detail}"
-        if o.witness is not None and o.status == "refuted":
-            yield f"       witness: {_call(o.witness)}"
-    if made.closure.layers:
-        yield f"assumed in force, not checked: {', '.join(made.closure.layers)}"
-    yield "lets a process reach, worst first:" if made.passages else "lets a process reach: nothing in the table"
-    for passage in made.passages:
-        yield f"  {passage.fact}: {passage.meaning}{'  (permitted)' if passage.permitted else ''}"
-        for way in passage.ways[:_SHOWN]:
-            after = f" after {way.needs}" if way.needs else ""
-            yield f"      {_call(way.witness) if way.witness else way.name + ' (not decided)'}{after}"
-        if len(passage.ways) > _SHOWN:
-            yield f"      and {len(passage.ways) - _SHOWN} more"
-    if made.confirmed:
-        yield f"{made.confirmed} witnesses were tried on the running kernel and passed or failed as computed"
-    yield from (f"note: {note}" for note in made.notes)
-
-
-def _call(call: Call) -> str:
-    known = table().get(name_of(call.nr))
-    shown = ", ".join(f"{a:#x}" if a > 9 else str(a) for a in call.args[: known.arguments if known else 6])
-    return f"{name_of(call.nr)}({shown})" if call.arch == NATIVE else f"arch {call.arch:#x}, number {call.nr}"
-
-
-def _as_dict(made: Inspection, filters: tuple[Program, ...]) -> dict[str, Any]:
-    verdict = {0: "PROVED", 1: "REFUTED", 3: "INCONCLUSIVE"}[made.exit_code]
-    digest = hashlib.sha256(b"".join(encode(p) for p in filters)).hexdigest()
-    passages = [{"fact": p.fact, "permitted": p.permitted,
-                 "ways": [{"call": w.name, "needs": w.needs or None, "witness": _words(w.witness)} for w in p.ways]}
-                for p in made.passages]
-    obligations = [{"id": o.id, "statement": o.statement, "status": o.status, "detail": o.detail,
-                    "witness": _words(o.witness)} for o in made.obligations]
-    return {"schema": 1, "verdict": verdict, "sha256": digest, "instructions": made.instructions,
-            "obligations": obligations, "reachable": passages, "assumed": list(made.closure.layers),
-            "confirmed_live": made.confirmed, "notes": list(made.notes)}
-
-
-def _words(call: Call | None) -> Mapping[str, Any] | None:
-    return None if call is None else {"nr": call.nr, "arch": call.arch, "ip": call.ip, "args": list(call.args)}
-
-
-def _write(path: str, text: str) -> None:
-    try:
-        Path(path).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InputError("CLI602", f"cannot write {path!r}: {error.strerror}") from None
-
-
 def explain_sandbox(topic: str | None, out: TextIO) -> int:
     """Print what a capability, layer, obligation, system call or shipped policy is; without a topic, list them."""
     known = transitions()
@@ -208,9 +125,9 @@ def explain_sandbox(topic: str | None, out: TextIO) -> int:
                   ("obligations", STATEMENTS))
         for title, entries in groups:
             out.write(f"{title}:\n" + "".join(f"  {name:<18} {text}\n" for name, text in entries.items()))
-        out.write(f"shipped policies: {', '.join(SHIPPED)}\n")
+        out.write(f"shipped policies: {', '.join(NAMES)}\n")
         return 0
-    if topic in SHIPPED:
+    if topic in NAMES:
         return _explain_policy(shipped_policy(topic), out)
     meaning = known.facts.get(topic) or known.layers.get(topic) or STATEMENTS.get(topic.upper())
     if meaning:
@@ -234,6 +151,9 @@ def explain_sandbox(topic: str | None, out: TextIO) -> int:
 
 def _explain_policy(policy: Policy, out: TextIO) -> int:
     out.write(f"{policy.name}: by default {describe(policy.default)}\n")
+    for title, names in (("permits", policy.permit), ("assumes", policy.assume)):
+        if names:
+            out.write(f"  {title} {', '.join(names)}\n")
     for rule in policy.rules:
         tests = f" if {' and '.join(map(str, rule.when))}" if rule.when else ""
         out.write(f"  {describe(rule.action)} {', '.join(map(name_of, rule.calls))}{tests}: {rule.why}\n")

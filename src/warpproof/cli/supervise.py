@@ -11,15 +11,13 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from warpproof.cli.boxes import Box, Guard, Stopped
-from warpproof.cli.confined import Sandbox, Solver, confirm, finish, unconfined
+from warpproof.cli.confined import Sandbox, Solver, confirm, finish, is_question, unconfined
 from warpproof.cli.worker import refusal
 from warpproof.core import Reason, WarpproofError
 from warpproof.sandbox import Unconfined, load_reader
-
-_QUESTION: Final = {"text": str, "milliseconds": int, "rlimit": int}
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +86,7 @@ class _Run:
                 return self._start(request)
             case {"confined": dict(), "pid": int()} if not self._sent and self._kernel is not None:
                 return self._hand_in(message)
-            case {"question": dict(question)} if self._sent and _is_question(question):
+            case {"question": dict(question)} if self._sent and is_question(question):
                 self._box.send(self._solver.ask(question))
             case {"result": dict()} if self._sent:
                 return message
@@ -107,7 +105,7 @@ class _Run:
     def _hand_in(self, message: Mapping[str, Any]) -> Mapping[str, Any] | Stopped | None:
         assert self._kernel is not None
         try:
-            confirm("judge", self._sandbox, message)
+            confirm(self._box.program, self._sandbox, message)
         except Unconfined as error:
             return unconfined(error.layer, error.why, self._sandbox.mode)
         self._on_stage(self._kernel.stage)
@@ -118,10 +116,6 @@ class _Run:
         self._sent = True
         self._box.send(given)
         return None
-
-
-def _is_question(question: Mapping[str, Any]) -> bool:
-    return all(type(question.get(name)) is kind for name, kind in _QUESTION.items()) and question["milliseconds"] >= 0
 
 
 class _Kernel:
@@ -156,7 +150,7 @@ class _Kernel:
         """What the judge is given: PTX with `text` and more. Else an error's message, or why there is none."""
         if self._box is None:
             return {**self._given_on(self._text, self._request.kernel, ""), "file": self._file}
-        made = finish(self._box, self._kind, self._given, sandbox)
+        made = finish(self._box, self._given, sandbox)
         self._box.close()
         if isinstance(made, Stopped):
             return Stopped(made.reason, f"{made.detail}, while {self.stage}", "")

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import runpy
+import signal
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -31,19 +32,50 @@ class Work:
 
 def _judge(job: Mapping[str, Any], channel: Channel) -> Do:
     """`prove`, `run` or `replay`: the user's own files are executed here; the kernel comes later, as PTX."""
-    from warpproof.cli import preload, tasks
+    from warpproof.cli import asking, preload, tasks
 
     def stage(text: str) -> None:
         channel.say({"stage": text})
 
-    def ask(text: str, timeout_s: float, rlimit: int) -> Any:
-        channel.say({"question": {"text": text, "milliseconds": int(timeout_s * 1000), "rlimit": rlimit}})
-        return channel.hear()
-
     finish = tasks.begin(job, stage, lambda request: channel.say({"kernel": request.as_dict()}))
     preload.load()
-    preload.answer_through(ask)
+    asking.answer_through(channel)
     return lambda given: finish(preload.source_of(given), stage)
+
+
+def _verify(job: Mapping[str, Any], channel: Channel) -> Do:
+    """`sandbox verify`: filters, policies and profiles, as bytes."""
+    from warpproof.cli import asking, verifying
+    from warpproof.sandbox import Kernel
+
+    def probe(question: dict[str, Any]) -> Any:
+        channel.say({"probe": question})
+        return channel.hear()
+
+    asking.answer_through(channel)
+    verifying.load()
+    return lambda given: verifying.verified(given, Kernel(probe) if job["live"] else None)
+
+
+def _litmus(_: Mapping[str, Any], __: Channel) -> Do:
+    """Litmus tests: the text of one file first, then which of its tests to evaluate."""
+    from warpproof.cli.evaluating import Tests
+
+    return Tests().answer
+
+
+def _command(_: Mapping[str, Any], __: Channel) -> Do:
+    """`sandbox run`: becomes the command. What Python ignores, another program is to see as usual."""
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(number, signal.SIG_DFL)
+
+    def work(given: Mapping[str, Any]) -> None:
+        try:
+            os.execve(given["path"], given["arguments"], given["environment"])
+        except OSError as error:
+            raise InputError("BOX616", f"cannot start {given['path']}: {error.strerror}") from None
+
+    return work
 
 
 def _cuda(job: Mapping[str, Any], _: Channel) -> Do:
@@ -133,5 +165,6 @@ def _solve(_: Mapping[str, Any], __: Channel) -> Do:
 
 WORKS: Final[Mapping[str, Work]] = {
     "judge": Work(_judge, STACK_BYTES), "cuda": Work(_cuda), "triton": Work(_triton), "print": Work(_print),
-    "ask": Work(_ask), "solve": Work(_solve),
+    "ask": Work(_ask), "solve": Work(_solve), "verify": Work(_verify, STACK_BYTES),
+    "litmus": Work(_litmus, STACK_BYTES), "command": Work(_command),
 }

@@ -18,9 +18,18 @@ if TYPE_CHECKING:
     from warpproof.sandbox.live import Kernel, Loaded, Seen, held_filters, load_reader
     from warpproof.sandbox.obligations import STATEMENTS, Obligation, prove, same_filter
     from warpproof.sandbox.policy import Need, Policy, Rule, Test, parse_test
-    from warpproof.sandbox.policy_files import SHIPPED, read_policy, shipped_policy
+    from warpproof.sandbox.policy_files import NAMES, SHIPPED, read_policy, shipped_policy
     from warpproof.sandbox.profiles import firecracker_policy, oci_policy, read_groups, systemd_policy
-    from warpproof.sandbox.sources import load_filter, load_policy, load_profile
+    from warpproof.sandbox.sources import (
+        filter_of,
+        load_filter,
+        load_policy,
+        load_profile,
+        policy_of,
+        profile_of,
+        read_file,
+        read_input,
+    )
     from warpproof.sandbox.syscalls import I386, NATIVE, Syscall, name_of, number_of, table
     from warpproof.sandbox.transition_table import Edge, Transitions, read_transitions, transitions
     from warpproof.sandbox.validity import check, fault
@@ -38,22 +47,23 @@ _HOMES: Final = {
     "live": "Kernel Loaded Seen held_filters load_reader",
     "obligations": "STATEMENTS Obligation prove same_filter",
     "policy": "Need Policy Rule Test parse_test",
-    "policy_files": "SHIPPED read_policy shipped_policy",
+    "policy_files": "NAMES SHIPPED read_policy shipped_policy",
     "profiles": "firecracker_policy oci_policy read_groups systemd_policy",
-    "sources": "load_filter load_policy load_profile",
+    "sources": "filter_of load_filter load_policy load_profile policy_of profile_of read_file read_input",
     "syscalls": "I386 NATIVE Syscall name_of number_of table",
     "transition_table": "Edge Transitions read_transitions transitions",
     "validity": "check fault",
 }
 __all__ = [
-    "I386", "LAYERS", "MODES", "NATIVE", "SHIPPED", "STATEMENTS", "Call", "Closure", "Confinement", "Crossing",
+    "I386", "LAYERS", "MODES", "NAMES", "NATIVE", "SHIPPED", "STATEMENTS", "Call", "Closure", "Confinement", "Crossing",
     "Decision", "Disagreement", "Edge", "Inspection", "Instruction", "Kernel", "Loaded", "Need", "Obligation",
     "Passage", "Policy", "Program", "Rule", "Seen", "Symbolic", "Syscall", "Test", "Transitions", "Unconfined",
     "assemble", "blocked_script", "certificate", "check", "check_certificate", "close", "combine", "compile_policy",
-    "decode", "describe", "disassemble", "encode", "fault", "firecracker_policy", "held_filters", "inspect",
-    "load_filter", "load_policy", "load_profile", "load_reader", "name_of", "number_of", "oci_policy", "parse_action",
-    "parse_test", "prove", "read_groups", "read_policy", "read_transitions", "replay", "run", "same_filter",
-    "shipped_policy", "systemd_policy", "table", "transitions",
+    "decode", "describe", "disassemble", "encode", "fault", "filter_of", "firecracker_policy", "held_filters",
+    "inspect", "load_filter", "load_policy", "load_profile", "load_reader", "name_of", "number_of", "oci_policy",
+    "parse_action", "parse_test", "policy_of", "profile_of", "prove", "read_file", "read_groups", "read_input",
+    "read_policy", "read_transitions", "replay", "run", "same_filter", "shipped_policy", "systemd_policy", "table",
+    "transitions",
 ]
 
 

@@ -15,14 +15,18 @@ import signal
 import stat
 import struct
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 LAYERS: Final = ("namespaces", "descriptors", "landlock", "limits", "no-new-privileges", "filter", "read-back")
 _NAMESPACES: Final = 0x10000000 | 0x40000000 | 0x08000000 | 0x04000000 | 0x20000000  # user, network, IPC, UTS, PID
 _PR_SET_PDEATHSIG, _PR_SET_NO_NEW_PRIVS, _PR_GET_NO_NEW_PRIVS = 1, 38, 39
 _SECCOMP, _SET_MODE_FILTER, _TSYNC = 317, 1, 1
-_LANDLOCK_CREATE, _LANDLOCK_RESTRICT, _LANDLOCK_VERSION = 444, 446, 1
+_LANDLOCK_CREATE, _LANDLOCK_ADD, _LANDLOCK_RESTRICT, _LANDLOCK_VERSION = 444, 445, 446, 1
+# Rights on files: execute, read, list; write, remove, make folders and plain files, move between folders, truncate.
+_READING: Final = 1 << 0 | 1 << 2 | 1 << 3
+_WRITING: Final = 1 << 1 | 1 << 4 | 1 << 5 | 1 << 7 | 1 << 8 | 1 << 13 | 1 << 14
+_OF_FILES: Final = 1 << 0 | 1 << 1 | 1 << 2 | 1 << 14
 _LANDLOCK_ABI: Final = 1
 _FILE_RIGHTS: Final = {1: 13, 2: 14, 3: 15, 4: 15}  # how many rights on files an ABI has; later ones have 16
 _CLOSE_RANGE: Final = 436
@@ -73,8 +77,12 @@ class Confinement:
         self.in_force.append("namespaces")
         return inner
 
-    def confine(self, memory_bytes: int, cpu_seconds: int, descriptors: int) -> None:
-        """All layers but namespaces and the filter, which `filter` adds once all threads run."""
+    def confine(self, memory_bytes: int, cpu_seconds: int, descriptors: int, *, more: int = 0,
+                grants: Sequence[tuple[str, bool]] = ()) -> None:
+        """All layers but namespaces and the filter, which `filter` adds once all threads run.
+
+        `more` descriptors may be opened later, on files beneath `grants`: paths, and whether they may be written to.
+        """
         if self.mode == "off":
             return
         if (sys.platform, platform.machine()) != ("linux", "x86_64"):
@@ -85,11 +93,11 @@ class Confinement:
         _no_new_privileges()
         if self._wanted("landlock"):
             try:
-                _landlock()
+                _landlock(grants)
                 self.in_force.append("landlock")
             except Unconfined as error:
                 self._without(error)
-        _limits(memory_bytes, cpu_seconds, descriptors)
+        _limits(memory_bytes, cpu_seconds, descriptors + more)
         self.in_force += ["descriptors", "no-new-privileges", "limits"]
 
     def filter(self, code: bytes) -> None:
@@ -171,27 +179,43 @@ def _close_descriptors(kept: int) -> None:
             raise Unconfined("descriptors", f"descriptor {number} is neither a pipe nor a regular file")
 
 
-def _landlock() -> None:
-    """A ruleset that handles every right this kernel knows and grants none."""
+def _landlock(grants: Sequence[tuple[str, bool]] = ()) -> None:
+    """A ruleset that handles every right this kernel knows and grants none, or those of files beneath some paths."""
     abi = _libc.syscall(_LANDLOCK_CREATE, None, 0, _LANDLOCK_VERSION)
     if abi < _LANDLOCK_ABI:
         raise Unconfined("landlock", f"ABI {_LANDLOCK_ABI} is needed, the kernel has {max(abi, 0)}")
-    files = (1 << _FILE_RIGHTS.get(abi, 16)) - 1
-    fields = [files, 3, 3][: 3 if abi >= 6 else 2 if abi >= 4 else 1]
+    handled = (1 << _FILE_RIGHTS.get(abi, 16)) - 1
+    fields = [handled, 3, 3][: 3 if abi >= 6 else 2 if abi >= 4 else 1]
     attributes = struct.pack(f"={len(fields)}Q", *fields)
     ruleset = _libc.syscall(_LANDLOCK_CREATE, attributes, len(attributes), 0)
     if ruleset < 0:
         raise Unconfined("landlock", f"ruleset: {os.strerror(ctypes.get_errno())}")
+    for path, writable in grants:
+        _grant(ruleset, path, (_READING | _WRITING if writable else _READING) & handled)
     if _libc.syscall(_LANDLOCK_RESTRICT, ruleset, 0):
         raise Unconfined("landlock", f"restriction: {os.strerror(ctypes.get_errno())}")
     os.close(ruleset)
     try:
-        os.close(os.open("/", os.O_RDONLY))
+        os.close(os.open("/proc/self" if grants else "/", os.O_RDONLY))
     except PermissionError:
         return
     except OSError as error:
         raise Unconfined("landlock", f"opening / gave {error.strerror}") from None
-    raise Unconfined("landlock", "the root folder can still be opened")
+    raise Unconfined("landlock", "what was not granted can still be opened")
+
+
+def _grant(ruleset: int, path: str, rights: int) -> None:
+    try:
+        number = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    except OSError as error:
+        raise Unconfined("landlock", f"{path}: {error.strerror}") from None
+    if not stat.S_ISDIR(os.fstat(number).st_mode):
+        rights &= _OF_FILES
+    beneath = struct.pack("=Qi", rights, number)
+    failed = _libc.syscall(_LANDLOCK_ADD, ruleset, 1, beneath, 0)
+    os.close(number)
+    if failed:
+        raise Unconfined("landlock", f"granting {path}: {os.strerror(ctypes.get_errno())}")
 
 
 def _limits(memory_bytes: int, cpu_seconds: int, descriptors: int) -> None:

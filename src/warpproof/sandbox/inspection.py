@@ -66,6 +66,8 @@ def inspect(filters: Sequence[Program], policy: Policy | None = None, layers: Co
     """
     for program in filters:
         check(program)
+    if policy is not None:
+        layers, permitted = (*policy.assume, *layers), (*policy.permit, *permitted)
     for name in permitted:
         if name not in transitions().facts:
             raise InputError("BOX611", f"no capability {name!r}", hint=f"one of {', '.join(transitions().facts)}")

@@ -32,7 +32,7 @@ STATEMENTS: Final = {
     "P4": "only actions the kernel knows; among those, adding a filter never lets more through",
     "P5": "no resource is closed on one way and open on another",
     "P6": "no rule rests on what a pointer points to",
-    "P7": "no capability is reachable",
+    "P7": "no capability is reachable that is not permitted",
     "P8": "every recorded need is met, and every rule is needed",
     "P9": "what the kernel holds after loading is what was proved",
 }
@@ -60,7 +60,7 @@ def prove(policy: Policy, program: Program, layers: Iterable[str] = (), permitte
     found = [_timed(loads, program)]
     if found[0].status == "refuted":
         return tuple(found)
-    layers, permitted = tuple(layers), tuple(permitted)
+    layers, permitted = (*policy.assume, *layers), (*policy.permit, *permitted)
     steps: list[Callable[[], Obligation]] = [
         lambda: equals_policy(program, policy), lambda: covers_abis([program]), lambda: ignores_pointer([program]),
         lambda: stacks([program]),

@@ -103,7 +103,10 @@ class Need:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """Another architecture gets `foreign`; then the first match; else a number from 2^30 on `x32`, others `default`."""
+    """Another architecture gets `foreign`; then the first match; else a number from 2^30 on `x32`, others `default`.
+
+    `permit` are capabilities that the process may have; `assume` are layers that whoever confines it puts in force.
+    """
 
     name: str
     rules: tuple[Rule, ...]
@@ -112,6 +115,8 @@ class Policy:
     x32: int
     needs: tuple[Need, ...] = ()
     notes: tuple[str, ...] = ()
+    permit: tuple[str, ...] = ()
+    assume: tuple[str, ...] = ()
 
     def decide(self, call: Call) -> int:
         """The action for one call."""

@@ -13,17 +13,23 @@ from warpproof.sandbox.interpreter import Call
 from warpproof.sandbox.policy import Need, Policy, Rule, parse_test
 from warpproof.sandbox.syscalls import NATIVE, number_of
 
-SHIPPED: Final = ("compile", "prove", "solver", "triton")
-_TOP: Final = {"name", "default", "foreign", "x32", "rule", "need"}
+SHIPPED: Final = ("compile", "prove", "solver", "triton")  # for workers: nothing is reachable under them
+NAMES: Final = (*SHIPPED, "command")  # and one for other programs, which says what it permits
+_TOP: Final = {"name", "default", "foreign", "x32", "permit", "assume", "rule", "need"}
 _RULE: Final = {"calls", "action", "when", "why"}
 _NEED: Final = {"call", "args", "gets", "why"}
 
 
 def shipped_policy(name: str) -> Policy:
     """One of the policies that come with the package; BOX607 for another name."""
-    if name not in SHIPPED:
-        raise InputError("BOX607", f"no shipped policy {name[:40]!r}", hint=f"one of {', '.join(SHIPPED)}")
-    return read_policy(files("warpproof.sandbox").joinpath("policies").joinpath(f"{name}.toml").read_text("utf-8"))
+    return read_policy(shipped_text(name))
+
+
+def shipped_text(name: str) -> str:
+    """Its text."""
+    if name not in NAMES:
+        raise InputError("BOX607", f"no shipped policy {name[:40]!r}", hint=f"one of {', '.join(NAMES)}")
+    return files("warpproof.sandbox").joinpath("policies").joinpath(f"{name}.toml").read_text("utf-8")
 
 
 def read_policy(text: str) -> Policy:
@@ -38,7 +44,8 @@ def read_policy(text: str) -> Policy:
     x32 = actions.parse_action(_text(data, "x32", "kill_process"))
     rules = tuple(_rule(entry) for entry in _tables(data, "rule"))
     needs = tuple(_need(entry) for entry in _tables(data, "need"))
-    return Policy(_text(data, "name", "policy"), rules, default, foreign, x32, needs)
+    permit, assume = (tuple(_list(data, key, (str,))) for key in ("permit", "assume"))
+    return Policy(_text(data, "name", "policy"), rules, default, foreign, x32, needs, permit=permit, assume=assume)
 
 
 def _rule(entry: Mapping[str, Any]) -> Rule:

@@ -54,7 +54,7 @@ class Filter:
 
 def guard(filters: list[Filter], number: int) -> Filter:
     """That error number for all calls but the installation of these filters and the exit with EXIT_STATUS."""
-    held_back = ERRNO | number
+    held_back = ERRNO | number & 0xFFF  # never another action
     code = [(0x20, 0, 0, 4), (0x15, 1, 0, NATIVE), (0x06, 0, 0, held_back)]
     installs = [(SECCOMP, 32, ctypes.addressof(f.header) & 0xFFFFFFFF) for f in filters]
     for call, word, value in [(EXIT_GROUP, 16, EXIT_STATUS), *installs]:

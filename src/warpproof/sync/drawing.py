@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from html import escape
 from typing import Final
-from xml.sax.saxutils import escape
 
 from warpproof.sync.execution import Execution, races
 from warpproof.sync.frame import bits

@@ -13,7 +13,7 @@ from typing import Final, NoReturn
 
 from warpproof.core import InputError, Span
 from warpproof.sync.program import Litmus
-from warpproof.sync.reading import load_litmus, read_file, read_litmus
+from warpproof.sync.reading import read_file, read_litmus
 
 _ADDRESS: Final = re.compile(r"\s*\.(global|shared|texref|surfref)\s+(\w+)"
                              r"(?:\s+(physically|virtually)\s+aliases\s+(\w+))?\s*;", re.ASCII)
@@ -26,9 +26,14 @@ _PROXIES: Final = {"texref": "texture", "surfref": "surface", "global": "generic
 
 def load_tests(path: Path) -> tuple[Litmus, ...]:
     """The tests of a file: several for `.test`, one otherwise; InputError SYN201..SYN205 if it cannot be read."""
-    if path.suffix == ".test":
-        return read_nvlitmus(read_file(path), str(path))
-    return (load_litmus(path),)
+    return read_tests(read_file(path), str(path))
+
+
+def read_tests(text: str, name: str) -> tuple[Litmus, ...]:
+    """The tests of a text in a file of that name, which is not opened."""
+    if Path(name).suffix == ".test":
+        return read_nvlitmus(text, name)
+    return (read_litmus(text, name),)
 
 
 def read_nvlitmus(text: str, name: str = "") -> tuple[Litmus, ...]:
