@@ -328,7 +328,8 @@ def test_exchange_between_resident_ctas() -> None:
 
 @pytest.mark.parametrize("parts", [
     (PLACE, STORE, BAR, HEAR, TELL, BAR, READ), (PLACE, STORE, TELL, HEAR, BAR, READ),
-    (PLACE, STORE, BAR, TELL, BAR, READ), (PLACE, STORE, BAR, TELL.replace("release", "relaxed"), HEAR, BAR, READ), (PLACE, STORE, BAR, HEAR, BAR, READ),
+    (PLACE, STORE, BAR, TELL, BAR, READ), (PLACE, STORE, BAR, HEAR, BAR, READ),
+    (PLACE, STORE, BAR, TELL.replace("release", "relaxed"), HEAR, BAR, READ),
     (PLACE, STORE, BAR, TELL, HEAR, READ), (PLACE, STORE, BAR, TELL, HEAR.replace("acquire", "relaxed"), BAR, READ),
     (PLACE, STORE, BAR, "setp.gt.s32 %p5, %c, 3; @%p5 bra PAST;", TELL, "PAST:", HEAR, BAR, READ),
     (PLACE, STORE, BAR, TELL, HEAR.replace("%d28", "%d24"), BAR, READ),

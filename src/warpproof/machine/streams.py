@@ -163,7 +163,7 @@ class Streams:
 
     def _left(self, s: Source, rename: TermMap) -> Value | None:
         put = self.survey[s.put]
-        if put.value is None or not free_atoms(put.value) <= set(put.loops):
+        if put.value is None or not free_atoms(self.arena, put.value) <= set(put.loops):
             return None
         value = permute(self.machine.dom, put.value, s.lanes)
         at = {var: rename.poly(p) for var, p in s.at.items()}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from warpproof.core import Unsupported
 from warpproof.domains import Choice, Float, Int, Pack, Part, Reals, Undef
 from warpproof.terms import Arena, Poly, Pred, Real, TermMap
 
@@ -72,8 +73,10 @@ def free_atoms(arena: Arena, v: Any) -> frozenset[int]:
             return arena.poly_free(poly)
         case Choice(_, pred, a, b):
             return pred.free | free_atoms(arena, a) | free_atoms(arena, b)
-        case _:
+        case Undef():
             return frozenset()
+        case _:
+            raise Unsupported("value", f"what a {type(v).__name__} depends on")
 
 
 def moved(dom: Reals, mapping: TermMap, v: Any) -> Any:
