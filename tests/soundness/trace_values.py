@@ -131,6 +131,8 @@ class TraceValues:
             case "not":
                 return ~self.pred(p.args[0], at)
             case "fcmp":
+                if any(self.arena.atoms[i].kind == "state" for r in p.reals for i in r.free):
+                    raise Leftover("a comparison of what did not close")
                 a, b = (self.real(r, at) for r in p.reals)
                 with np.errstate(invalid="ignore"):
                     return {"lt": a < b, "le": a <= b, "eq": a == b, "ne": a != b}[p.data]
