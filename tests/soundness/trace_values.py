@@ -131,8 +131,6 @@ class TraceValues:
             case "not":
                 return ~self.pred(p.args[0], at)
             case "fcmp":
-                if any(self.arena.atoms[i].kind == "state" for r in p.reals for i in r.free):
-                    raise Leftover("a comparison of what did not close")
                 a, b = (self.real(r, at) for r in p.reals)
                 with np.errstate(invalid="ignore"):
                     return {"lt": a < b, "le": a <= b, "eq": a == b, "ne": a != b}[p.data]
@@ -257,6 +255,8 @@ class TraceValues:
 
     def elements(self, access: Access) -> tuple[np.ndarray, Points]:
         """The element indices of an access, with the points it happens at."""
+        if any(self.arena.atoms[i].kind == "state" for i in access.path.free):
+            raise Leftover("an access under a condition that did not close")
         at = self.points(access.path, access.loops)
         return self.poly(access.index, at), at
 
