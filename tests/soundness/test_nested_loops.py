@@ -112,3 +112,42 @@ def test_a_cell_keeps_its_contents_where_the_loop_is_not_entered(sync: str) -> N
     assert proved(plain, entered)
     assert not proved(turned, lambda x, w, b, n: {"y": always(x, w, b, n)["y"][:, ::-1]})
     assert proved(turned, lambda x, w, b, n: {"y": entered(x, w, b, n)["y"][:, ::-1]})
+
+
+# ---------------------------------------------------------------------- what does not close
+def squared(head: str, name: str, counters: tuple[str, str]) -> str:
+    """%f10 goes through squares of itself in a loop inside a loop, which have no closed form."""
+    i, j = counters
+    return f"""mov.u32 {i}, 0; {name}: {head} mov.u32 {j}, 0; {name}I: {element('%f2', 'x', j)}
+        fma.rn.f32 %f10, %f10, %f10, %f2; add.s32 {j}, {j}, 1; setp.lt.s32 %p1, {j}, %i_n; @%p1 bra {name}I;
+        add.s32 {i}, {i}, 1; setp.lt.s32 %p2, {i}, %i_n; @%p2 bra {name};"""
+
+
+def test_values_that_do_not_close_are_not_compared() -> None:
+    """%f12 is %f10 in one loop, which is not what %f10 is in another."""
+    asked = f"setp.lt.f32 %p5, %f12, %f10; selp.f32 %f5, 0f3F800000, 0f00000000, %p5; {put('%f5', 'y', '%r3')}"
+    kernel = Small(f"""{FIRST} mov.f32 %f10, 0f00000000; {squared('mov.f32 %f12, %f10;', 'A', ('%r1', '%r2'))}
+        {squared(asked, 'B', ('%r3', '%r4'))}""", (vector("x"), vector("y", "ptr_out")), **ONE)  # type: ignore[arg-type]
+    assert not proved(kernel, lambda x, n: {"y": np.zeros(n)})
+
+
+@pytest.mark.parametrize(("condition", "good"), [("%f10", False), ("%f11", True)])
+def test_a_barrier_under_a_value_that_does_not_close(condition: str, good: bool) -> None:
+    """Each lane has a value of its own."""
+    kernel = Small(f"""mov.f32 %f10, 0f00000000; mov.u32 %r2, 0; mov.u32 %r3, 0; {element('%f11', 'x', '%r3')}
+        L: {element('%f2', 'x', '%t')} fma.rn.f32 %f10, %f10, %f10, %f2;
+        add.s32 %r2, %r2, 1; setp.lt.s32 %p1, %r2, %i_n; @%p1 bra L;
+        setp.lt.f32 %p2, {condition}, 0f00000000; @%p2 bra X; bar.sync 0;
+        X: mov.f32 %f5, 0f00000000; {put('%f5', 'y', '%t')}""",
+                   (vector("x", size="64"), vector("y", "ptr_out", size="64")), **ONE)  # type: ignore[arg-type]
+    assert (verdicts(kernel, lambda x, n: {"y": np.zeros(64)})["barriers"] == "PROVED") == good
+
+
+def test_values_that_do_not_close_are_not_alike_in_lanes() -> None:
+    """All lanes store to one cell, each a value of its own."""
+    kernel = Small(f"""mov.f32 %f10, 0f00000000; mov.u32 %r2, 0;
+        L: {element('%f2', 'x', '%t')} fma.rn.f32 %f10, %f10, %f10, %f2;
+        add.s32 %r2, %r2, 1; setp.lt.s32 %p1, %r2, %i_n; @%p1 bra L;
+        mov.u32 %r3, smem; st.shared.f32 [%r3], %f10; mov.f32 %f5, 0f00000000; {put('%f5', 'y', '%t')}""",
+                   (vector("x", size="64"), vector("y", "ptr_out", size="64")), **ONE)  # type: ignore[arg-type]
+    assert verdicts(kernel, lambda x, n: {"y": np.zeros(64)})["races"] != "PROVED"

@@ -6,9 +6,12 @@ soundness bug of the symbolic machine, unless the trace itself leaves a conditio
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from random_kernels import random_kernel
-from small_kernels import SMALL
+from random_loops import random_loops
+from small_kernels import SMALL, Small
 from trace_runs import Comparison, acceptance, compare, symbolic
 from trace_values import Leftover
 
@@ -84,11 +87,11 @@ def test_small_kernels(name: str) -> None:
         assert compare(run, {"n": n}).violated, f"nothing is open at n = {n}"
 
 
-@pytest.mark.parametrize("first", [0, 8, 16, 40])
-def test_random_kernels(first: int) -> None:
+@pytest.mark.parametrize(("make", "first"), [(random_kernel, k) for k in (0, 8, 16, 40)] + [(random_loops, 8)])
+def test_random_kernels(make: Callable[[int], Small], first: int) -> None:
     compared = 0
     for seed in range(first, first + 8):
-        kernel = random_kernel(seed)
+        kernel = make(seed)
         try:
             run = symbolic(kernel.ptx(), kernel.manifest())
             for n in kernel.sizes:

@@ -255,6 +255,8 @@ class TraceValues:
 
     def elements(self, access: Access) -> tuple[np.ndarray, Points]:
         """The element indices of an access, with the points it happens at."""
+        if any(self.arena.atoms[i].kind == "state" for i in access.path.free):
+            raise Leftover("an access under a condition that did not close")
         at = self.points(access.path, access.loops)
         return self.poly(access.index, at), at
 

@@ -342,6 +342,8 @@ class Reals:
             raise Unsupported(f"comparison of {ty}", "packed comparisons")
         x, y = self.real(a, ty), self.real(b, ty)
         A = self.arena
+        if x.poisoned or y.poisoned:
+            return A.unknown_pred()
         match op:
             case "num":
                 return A.true

@@ -119,7 +119,8 @@ class Locks:
         paths = [a.path for a in trace.accesses] + [e.path for e in trace.sync] + [b.path for b in trace.barriers]
         values = [a.index for a in trace.accesses] + [a.value.poly for a in trace.accesses if isinstance(a.value, Int)]
         atoms = (self.arena.atoms[a] for a in support(self.arena, values, paths) if a >= 0)
-        if any(map(_poisoned, [*paths, *(a.pred for a in atoms if a.pred is not None)])):
+        conditions = [*paths, *(a.pred for a in atoms if a.pred is not None)]
+        if any(not self.arena.unknown.isdisjoint(p.free) for p in conditions):
             raise Unsupported("lock", "what is done depends on what is found under a lock")
 
     def added(self, info: BufferInfo, found: Real | None, value: Value) -> Real:
@@ -140,7 +141,3 @@ class Locks:
             if rest is not None:
                 return self.arena.combine("add", rest, *(y for n, y in enumerate(x.args) if n != k))
         return None
-
-
-def _poisoned(p: Pred) -> bool:
-    return any(x.poisoned for x in p.reals) or any(map(_poisoned, p.args))

@@ -344,7 +344,7 @@ class LoopSolver:
     def _group(self, guess: Guess, name: str, v1: Any) -> None:
         """Propose that groups of consecutive lanes carry one value, when they do after the first iteration."""
         v0 = guess.unknown[name]
-        if not (isinstance(v0, Float) and isinstance(v1, Float) and v1.node.folds):
+        if not (isinstance(v0, Float) and isinstance(v1, Float) and v1.node.folds) or v0.node.poisoned:
             return
         for width in _WIDTHS:
             if self.arena.lanes % width == 0 and self._even(v0.node, width) and self._even(v1.node, width):

@@ -36,7 +36,7 @@ class Closer:
     ) -> None:
         self.machine, self.arena, self.header = machine, machine.arena, header
         self.var, self.guess, self.entry, self.go, self.held, self.changed = var, guess, entry, go, held, guess.changed
-        self.states = frozenset(a for v in guess.states.values() for a in free_atoms(self.arena, v))
+        self.states = self.arena.unknown.union(a for v in guess.states.values() for a in free_atoms(self.arena, v))
 
     def close(self) -> None:
         """Replace the machine's state by the state after the loop."""

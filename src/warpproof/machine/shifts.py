@@ -63,7 +63,7 @@ class Shifter:
         return bool(self._left or self._cells)
 
     def _states(self) -> frozenset[int]:
-        return frozenset(a for v in self.guess.states.values() for a in free_atoms(self.arena, v))
+        return self.arena.unknown.union(a for v in self.guess.states.values() for a in free_atoms(self.arena, v))
 
     def _needed(self, carried: frozenset[int]) -> bool:
         """Some value, access or condition depends on what the iteration found in `carried` or in shared memory."""

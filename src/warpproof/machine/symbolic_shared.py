@@ -172,7 +172,7 @@ class SharedAccess:
             return False
         source = np.arange(self.arena.lanes)
         source[lanes] = lanes[first[which.reshape(-1)]]
-        if not m.path.warp_uniform(source) or not self._same(value, source):
+        if poisoned(value) or not m.path.warp_uniform(source) or not self._same(value, source):
             return False
         m.assume("same-value-stores", "several threads storing one value to one place leave that value there",
                  "PTX memory model: what is read there is one of the values written")

@@ -15,6 +15,7 @@ class Atom:
     """One integer unknown.
 
     kinds: `size` (contract size or integer scalar), `block` (ctaid), `grid` (nctaid), `loop` (iteration counter),
+    `unknown` (of a condition on a value nothing may depend on),
     `bound` (variable of a closed fold), `state` (loop-carried register), `index` (output or reference index), `div`
     (floor(args[0] / args[1])), `min` / `max` / `or` (bitwise) of args, `elem` (integer loaded from `name` at args[0],
     version in `tag`), `phi` (pred ? args[0] : args[1]), `trip` (iterations of a do-while loop whose continue polynomial

@@ -11,8 +11,8 @@ from warpproof.terms.atoms import Atom, Range
 from warpproof.terms.nodes import EMPTY, Pred, Real
 from warpproof.terms.poly import ZERO, Poly, const
 
-_VARIABLE_KINDS = frozenset({"loop", "state", "bound", "index"})
-OWN_KINDS = frozenset({"state", "undef"})
+_VARIABLE_KINDS = frozenset({"loop", "state", "bound", "index", "unknown"})
+OWN_KINDS = frozenset({"state", "undef", "unknown"})
 
 
 class IntegerArena:
@@ -26,6 +26,7 @@ class IntegerArena:
         self._atom_key: dict[object, Atom] = {}
         self._free: dict[frozenset[int], frozenset[int]] = {}  # by sets of atoms
         self._uniform: dict[frozenset[int], bool] = {}
+        self.unknown: frozenset[int] = frozenset()  # conditions on values nothing may depend on
 
     # ------------------------------------------------------------------ atoms
     def _new(
@@ -41,6 +42,8 @@ class IntegerArena:
         ident = len(self.atoms)
         if kind in _VARIABLE_KINDS:
             free = free | {ident}
+        if kind == "unknown":
+            self.unknown = self.unknown | {ident}
         if kind == "sum":
             free = free - {tag}
         inside = [self.poly_height(p) for p in args] + [x.height for x in (pred, real) if x is not None]

@@ -35,7 +35,7 @@ class Real:
         self.ext = ext  # which infinities it may be (bit mask)
         self.folds = folds  # contains a fold or a cross-lane reduction
         self.height = height  # the nesting depth of folds, those in conditions and indices included
-        self.poisoned = poisoned  # contains a value nothing may depend on
+        self.poisoned = poisoned  # contains a value nothing may depend on, or a choice by one
 
     def __repr__(self) -> str:
         inner = ", ".join(repr(a) for a in self.args) if self.id < 0 else ", ".join(f"#{a.id}" for a in self.args)

@@ -48,6 +48,8 @@ class PlaceArena(RealArena):
         if x.op == "placed":
             position: Poly = x.data
             return position
+        if x.poisoned:
+            return self.variable(self.fresh("unknown", "the position of an undefined value"))
         return self.derived("place", (), real=x)
 
     def place_range(self, x: Real) -> Range:

@@ -173,6 +173,10 @@ class PredicateArena(IntegerArena):
         """An unknown predicate carried by a loop."""
         return self._pred("state", (), atom, ())
 
+    def unknown_pred(self) -> Pred:
+        """A condition on a value nothing may depend on: true or false in each lane, unlike any other."""
+        return self.state_pred(self.fresh("unknown", "a condition on an undefined value").id)
+
     # ------------------------------------------------------------------ boolean structure
     def restrict(self, ident: int, lo: int | None, hi: int | None) -> None:
         """Intersect the known range of an atom."""

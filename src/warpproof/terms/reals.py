@@ -65,7 +65,7 @@ class RealArena(PredicateArena):
         if op == "fold" and isinstance(data, tuple):
             free = free - {data[1]}
         folds = op in ("fold", "red") or any(a.folds for a in args)
-        poisoned = op == "poison" or any(a.poisoned for a in args)
+        poisoned = op == "poison" or any(a.poisoned for a in args) or not self.unknown.isdisjoint(free)
         extent = self._extent(op, args, data, pred)
         height = max([a.height for a in args], default=0)
         if isinstance(poly, Poly):
