@@ -67,6 +67,12 @@ FAMILIES = {
     for (int j = n - 1; j >= 0; --j) { float v = a[j]; if (v >= top) { top = v; best = j; } }"""),
         ((">= top", "> top"), ("-INFINITY", "0.f")), ROWS, greatest,
     ),
+    "from-the-last": Family(
+        _ROW.replace("BODY", """float top = a[n - 1];
+    int best = n - 1;
+    for (int j = n - 2; j >= 0; --j) if (a[j] >= top) { top = a[j]; best = j; }"""),
+        ((">= top", "> top"),), ROWS, greatest,
+    ),
     "least-first": Family(
         _ROW.replace("BODY", """float top = INFINITY;
     int best = 0;
@@ -133,7 +139,7 @@ extern "C" __global__ void k(const float* __restrict__ x, int* __restrict__ at, 
     }
     if (t == 0) at[blockIdx.x] = best[0];
 }""",
-        ((" || (w == top[t] && k < best[t])", ""), ("v < m", "v <= m")),
+        ((" || (w == top[t] && k < best[t])", ""), ("s > 0", "s > 1")),
         launch([X, AT, count("n")], SIZES, "rows", 128), least,
     ),
     "warps-of-a-block": Family(
@@ -172,6 +178,15 @@ extern "C" __global__ void k(const float* __restrict__ x, int* __restrict__ at, 
 def subject(family: Family) -> Subject:
     """The family as one subject."""
     return Subject(family.source, family.faults[0], family.manifest, family.reference)
+
+
+@pytest.mark.parametrize("edit", [("-INFINITY", "-1e30f"), ("j = n - 1", "j = n - 2"), ("best = -1", "best = 0")])
+def test_what_may_not_be_the_greatest_is_not_proved(edit: tuple[str, str]) -> None:
+    """A start value that elements may be below, and one element left out; the start position alone does not matter."""
+    family = FAMILIES["downwards"]
+    source = family.source.replace(*edit)
+    assert source != family.source
+    assert (verdict(subject(family), source) is Verdict.PROVED) == (edit[0] == "best = -1")
 
 
 @pytest.mark.parametrize("name", FAMILIES)
