@@ -396,6 +396,10 @@ class RealArena(PredicateArena):
                 return out
         return self.real("sel", (a, b), pred=g)
 
+    def _carried_leaf(self, t: Real) -> bool:
+        """A loop-carried unknown, or one with its position."""
+        return t.op == "state" or (t.op == "placed" and any(self.atoms[i].kind == "state" for i in t.args[0].free))
+
     def _tied(self, p: Pred, a: Real, b: Real) -> bool:
         """The condition is a = c, and b the greater or lesser of a and c, so that it is a as well."""
         if p.op != "fcmp" or p.data != "eq" or a not in p.reals:
@@ -412,7 +416,7 @@ class RealArena(PredicateArena):
             return None
         common = xs & ys
         if common not in (xs, ys):
-            common = Counter({t: n for t, n in common.items() if t.op == "state"})
+            common = Counter({t: n for t, n in common.items() if self._carried_leaf(t)})
         if not common:
             return None
         x, y = (self._joined(op, rest.elements()) for rest in (xs - common, ys - common))
