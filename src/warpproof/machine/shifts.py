@@ -53,8 +53,7 @@ class Shifter:
             left = upcoming.value(now) if now is not None else None
             if left is not None and not free_atoms(self.arena, left) & states and not poisoned(left):
                 closed[name] = left
-        known = [self.guess.states[n] for n in closed if n in self.guess.states]
-        carried = frozenset(a for v in known for a in free_atoms(self.arena, v))
+        carried = frozenset(a for n in closed for a in free_atoms(self.arena, self.guess.states.get(n)))
         if not self._needed(carried):
             return False
         for name, left in closed.items():

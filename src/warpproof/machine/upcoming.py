@@ -73,7 +73,7 @@ def free_atoms(arena: Arena, v: Any) -> frozenset[int]:
             return arena.poly_free(poly)
         case Choice(_, pred, a, b):
             return pred.free | free_atoms(arena, a) | free_atoms(arena, b)
-        case Undef():
+        case Undef() | None:
             return frozenset()
         case _:
             raise Unsupported("value", f"what a {type(v).__name__} depends on")
