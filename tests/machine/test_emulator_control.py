@@ -140,7 +140,7 @@ def test_failed_assertion_is_a_trap() -> None:
 
 
 def test_step_limit_stops_an_endless_loop() -> None:
-    outcome = run(written("again: bra again;"), 32, output("out", 1), step_limit=1000)
+    outcome = run(written("again: add.u32 %r1, %r1, 1; bra again;"), 32, output("out", 1), step_limit=1000)
     assert outcome.kinds() == {"step-limit"}
     assert not outcome.completed
     assert outcome.steps <= 1001

@@ -196,6 +196,7 @@ def test_element_preconditions(condition: str, good: Any, bad: Any) -> None:
         (with_(dynamic_shared=1.5), "REF205"),
         (with_(launch={"num_warp": 3}), "REF202"),
         (with_(launch={"divisible_by_16": ["q"]}), "REF206"),
+        (with_(launch={"cooperative": "yes"}), "REF201"),
         (with_(launch={"num_warps": -1}), "REF201"),
         (with_(params=[p for p in GOOD["params"] if p["name"] != "y"]), "REF203"),
     ],

@@ -91,7 +91,7 @@ def test_wrong_grid_barriers_are_not_proved(parts: Any) -> None:
     assert not proved(grid(*([parts] if isinstance(parts, str) else parts)), mirrored)
 
 
-@pytest.mark.parametrize("parts", [WRONG[k] for k in (0, 1, 3, 5, 12, 13, 18, 19)])
+@pytest.mark.parametrize("parts", [WRONG[k] for k in (0, 1, 3, 5, 7, 12, 13, 15, 16, 17, 18, 19)])
 def test_wrong_grid_barriers_are_refuted(parts: Any) -> None:
     kernel = grid(*([parts] if isinstance(parts, str) else parts))
     launch = load_launch({**kernel.manifest(), "sizes": {"n": [5, 2]}})

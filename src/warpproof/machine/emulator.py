@@ -56,7 +56,8 @@ def emulate(kernel: Kernel, launch: ConcreteLaunch, *, ctas: Sequence[tuple[int,
     for first in range(0, len(chosen), size):
         batch = Batch(launch.grid, launch.block, chosen[first:first + size], first)
         with np.errstate(over="ignore"):
-            completed = BatchRun(run, batch, schedule, seed + first).execute()
+            last = len(chosen) == int(np.prod(launch.grid, dtype=object)) and first + size >= len(chosen)
+            completed = BatchRun(run, batch, schedule, seed + first, last).execute()
         if not completed:
             break
     return Outcome(run.recorder.findings(), run.buffers, run.steps, completed, frozenset(run.executed),

@@ -42,14 +42,20 @@ from warpproof.machine.program import Step
 from warpproof.machine.registers import LaneRegisters, RegisterFile
 from warpproof.machine.run import Run
 from warpproof.machine.schedule import Turn, schedule
+from warpproof.machine.vigil import Vigil
 
 MMA_NOTE: Final = "mma: accumulated in float64 and rounded once; the hardware may differ in the last bits"
 
+_QUIET: Final = (Load, Cvta, SpaceTest, Special, Fence, ActiveMask, GridDependency, Opaque)
+"""Effects that leave memory and all other threads as they are."""
+_LONG: Final = 256
+"""Steps after which lanes that run alone stop at the end of a block, to be looked at."""
+
 
 class BatchRun:
-    """The execution of one batch."""
+    """The execution of one batch; `last` says that no CTA of the grid is still to come."""
 
-    def __init__(self, run: Run, batch: Batch, policy: str, seed: int) -> None:
+    def __init__(self, run: Run, batch: Batch, policy: str, seed: int, last: bool = False) -> None:
         self._run, self._batch, self._program = run, batch, run.program
         self._spaces, shared = run.spaces(batch)
         self._state = LaneState(batch)
@@ -71,6 +77,7 @@ class BatchRun:
         self._control = Control(batch, run.program, self._state, self._registers, self._spaces.region("frame"),
                                 run.recorder)
         self._schedule = schedule(policy, batch.lanes, seed)
+        self._vigil = Vigil(self._state, self._registers, trusted=last)
 
     def execute(self) -> bool:
         """Run until every thread has exited (True), or until a trap, a deadlock or the step limit (False)."""
@@ -89,6 +96,11 @@ class BatchRun:
                         return False
                     continue
                 self._turn(turn, alone=len(turn.lanes) == int(runnable.sum()))
+                stuck = self._vigil.stuck(turn.lanes, self._run.steps)
+                if stuck is not None:
+                    self._recorder.event("deadlock", f"{len(stuck)} threads go round in loops for ever: nothing that "
+                                         "they read changes", stuck, int(state.pc[stuck[0]]))
+                    return False
         except Stop:
             return False
 
@@ -97,7 +109,7 @@ class BatchRun:
         lanes, pc = turn.lanes, turn.pc
         leaders, run = self._program.leaders, self._run
         limit = min(turn.quantum, run.step_limit - run.steps)
-        for _ in range(limit):
+        for done in range(limit):
             item = self._program.step(pc)
             run.steps += 1
             if item is None:
@@ -116,7 +128,7 @@ class BatchRun:
                 if len(active) and not self._perform(item, active, pc):
                     return
                 pc += 1
-            if pc in leaders and not alone:
+            if pc in leaders and (not alone or done > _LONG):
                 break
         self._state.pc[lanes] = pc
 
@@ -140,6 +152,7 @@ class BatchRun:
         try:
             effect = next(running)
             while True:
+                self._vigil.changed |= isinstance(effect, (*COLLECTIVES, Barrier))
                 if isinstance(effect, COLLECTIVES):
                     if isinstance(effect, MatrixMultiply):
                         self._run.notes[MMA_NOTE] = None
@@ -152,6 +165,7 @@ class BatchRun:
 
     def _answer(self, effect: Effect, lanes: Lanes, pc: int, registers: LaneRegisters) -> Any:
         """The answer to an effect that concerns each lane by itself."""
+        self._vigil.changed |= not isinstance(effect, _QUIET)
         match effect:
             case Load():
                 return self._accesses.load(effect, lanes, pc)
@@ -176,6 +190,7 @@ class BatchRun:
             case ActiveMask():
                 return warps.gather_bits(self._batch.lanes, lanes)[lanes // WARP]
             case AsyncCopy():
+                self._vigil.trusted = False  # it may land while others wait
                 return self._copies.issue(effect, lanes, pc)
             case AsyncGroup():
                 return self._async_group(effect, lanes)
@@ -197,6 +212,7 @@ class BatchRun:
             return pc + 1
         if item.control == "bra" and len(active) == len(lanes):
             return item.target
+        self._vigil.changed |= item.control != "bra"
         state = self._state
         if len(active) < len(lanes):
             state.pc[lanes] = pc + 1
@@ -219,6 +235,7 @@ class BatchRun:
         return None
 
     def _leave(self, lanes: Lanes, pc: int) -> None:
+        self._vigil.changed = True
         self._state.pc[lanes] = pc
         ended = self._control.leave(lanes)
         if len(ended):

@@ -102,7 +102,9 @@ class Locks:
         now = m.current
         for key, (info, at, value, instruction) in held.stores.items():
             m.current = instruction
-            added = Float(info.kind, info.width, self.added(info, held.found.get(key), value))
+            rest = self.added(info, held.found.get(key), value)
+            self.machine.require_real("finite", rest)
+            added = Float(info.kind, info.width, rest)
             m.answers.record("atomic", info, at, added, op="add")
             m.trace.accesses[-1] = replace(m.trace.accesses[-1], lock=lock)
         m.current = now
@@ -128,7 +130,6 @@ class Locks:
         rest = self._without(value.node, found) if isinstance(value, Float) and found is not None else None
         if rest is None or rest.poisoned:
             raise Unsupported("lock", f"{info.name} is changed under a lock by more than an addition")
-        self.machine.require_real("finite", rest)
         return rest
 
     def _without(self, x: Real, found: Real) -> Real | None:

@@ -25,7 +25,7 @@ class RegisterFile:
     """All registers of a batch, by function and name. Registers never written hold the poison pattern."""
 
     __slots__ = ("_address_of", "_arrays", "_batch", "_cache", "_clock", "_dynamic_shared", "_poison", "_program",
-                 "_shared_total")
+                 "_shared_total", "timed")
 
     def __init__(self, batch: Batch, program: Program, address_of: Callable[[int, str], int], clock: Callable[[], int],
                  dynamic_shared: int, shared_total: int, poison: int) -> None:
@@ -33,6 +33,7 @@ class RegisterFile:
         self._dynamic_shared, self._shared_total, self._poison = dynamic_shared, shared_total, poison
         self._arrays: list[dict[str, Words]] = [{} for _ in program.kernels]
         self._cache: dict[str, Words] = {}
+        self.timed = False  # a clock has been read
 
     def array(self, function: int, name: str) -> Words:
         """The whole register over all lanes."""
@@ -40,6 +41,17 @@ class RegisterFile:
         if held is None:
             held = self._special(name) if self._is_special(function, name) else self._fresh(function, name)
         return held
+
+    def copies(self) -> list[dict[str, Words]]:
+        """All registers as they are now."""
+        return [{name: held.copy() for name, held in arrays.items()} for arrays in self._arrays]
+
+    def same(self, copies: list[dict[str, Words]], lanes: Lanes) -> bool:
+        """True when the lanes hold what they held when the copies were made."""
+        return all(
+            arrays.keys() == before.keys() and all((arrays[n][lanes] == before[n][lanes]).all() for n in arrays)
+            for arrays, before in zip(self._arrays, copies, strict=True)
+        )
 
     def view(self, function: int, lanes: Lanes) -> LaneRegisters:
         """The registers as the given lanes see them."""
@@ -75,6 +87,7 @@ class RegisterFile:
         return held
 
     def _time(self, name: str) -> Words:
+        self.timed = True
         now = self._clock()
         if name.endswith("_hi"):
             now >>= 32

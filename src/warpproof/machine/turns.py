@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from warpproof.core import Unsupported
 from warpproof.domains import Float, Value
 from warpproof.machine.setup import BufferInfo
-from warpproof.machine.trace import Access, SyncEvent
+from warpproof.machine.trace import Access, Obligation, SyncEvent
 from warpproof.machine.upcoming import Upcoming
 from warpproof.terms import Poly, Pred, Real
 
@@ -126,7 +126,9 @@ class Turns:
             m.current = instruction
             found = held.found[key][1] if key in held.found else None
             value = Upcoming(m.dom, path).value(value)
-            added = Float(info.kind, info.width, m.crossing.locks.added(info, found, value))
+            rest = m.crossing.locks.added(info, found, value)
+            m.trace.obligations.append(Obligation("finite", path, (), instruction, node=rest))
+            added = Float(info.kind, info.width, rest)
             order = len(m.trace.accesses)
             m.trace.accesses.append(Access("atomic", info.name, at, path, (), instruction, order, added, op="add",
                                            lock=held.counter))

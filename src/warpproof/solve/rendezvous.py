@@ -64,6 +64,7 @@ class Rendezvous:
         self.call, self.all = self.streams.call, self.streams.all
         self.t = self.streams.times
         self.sources: dict[int, tuple[Source, ...]] = {}
+        self._later: dict[tuple[int, int], Any] = {}
 
     def findings(self, valid: BoolVector) -> list[Finding]:
         """All conditions, as far as the earlier ones hold; `valid` are the cells that exist."""
@@ -355,15 +356,25 @@ class Rendezvous:
         (writer,) = writers
         stores = s.relation(who, ["place"], self._at(writer, (2,)))
         pairs = self.call(read.apply_range, self.call(stores.reverse))
-        earlier = self.across[writer] if writer != side else self.streams.lex(True)
-        drop = s.read_map(f"{{ [{', '.join(self.t)}, l] -> [{', '.join(self.t)}] }}")
-        behind = self.call(self.call(drop.apply_range, self.call(earlier.reverse)).apply_range,
-                           self.call(drop.reverse))
-        last = self.call(self.call(pairs.intersect, behind).lexmax)
+        last = self.call(self.call(pairs.intersect, self._behind(side, writer)).lexmax)
         points = self.call(read.domain)
         if not self.call(points.is_subset, self.call(last.domain)):
             return ()
         return tuple(self._each(last, points, number, writer))
+
+    def _behind(self, side: int, writer: int) -> Any:
+        """The pairs of a step of one side and an earlier step of the side that writes, by time and lane."""
+        if (side, writer) not in self._later:
+            earlier = self.across[writer] if writer != side else self.streams.lex(True)
+            drop = self.streams.read_map(f"{{ [{', '.join(self.t)}, l] -> [{', '.join(self.t)}] }}")
+            puts = self.streams.relation([], self.t, self._at(writer, (2,)))
+            gets = self.streams.relation([], self.t, self._at(side, (3,)))
+            earlier = self.call(self.call(earlier.intersect_domain, self.call(puts.range)).intersect_range,
+                                self.call(gets.range))
+            later = self.call(self.call(earlier.reverse).coalesce)
+            self._later[side, writer] = self.call(self.call(drop.apply_range, later).apply_range,
+                                                  self.call(drop.reverse))
+        return self._later[side, writer]
 
     def _each(self, last: Any, points: Any, number: int, writer: int) -> Iterator[Source]:
         """The stores that a load reads, those outside of loops first."""
