@@ -23,8 +23,6 @@ from warpproof.domains.values import Choice, Float, Int, Pack, Part, Undef, Valu
 from warpproof.terms import MINUS_INF, PLUS_INF, Arena, Poly, Pred, Real, const
 
 _UNARY: Final = {"sqrt": "sqrt", "sin": "sin", "cos": "cos", "tanh": "tanh", "lg2": "lg2"}
-
-
 _LOG2E_NAMES: Final = {LOG2E_F32: "log2e32", LOG2E_LOW_F32: "log2e_low"}
 _MAGIC: Final = 12582913  # 0f4B400001
 _BIASED: Final = 12583039  # minus 0fCB40007F

@@ -183,9 +183,9 @@ class BatchRun:
                 return registers.write("%CC", np.asarray(value))
             case Special(name):
                 return registers.read(name)
-            case Fence(_, scope, proxy):
+            case Fence(semantics, scope, proxy):
                 if self._handoffs is not None and not proxy:
-                    self._handoffs.fence(lanes, scope)
+                    self._handoffs.fence(lanes, semantics, scope)
                 return None
             case ActiveMask():
                 return warps.gather_bits(self._batch.lanes, lanes)[lanes // WARP]

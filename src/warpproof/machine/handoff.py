@@ -7,7 +7,7 @@ from collections.abc import Collection
 import numpy as np
 
 from warpproof.machine.batch import Lanes
-from warpproof.machine.ordering import Clocks, Snapshot, merge
+from warpproof.machine.ordering import Clocks, Foreign, Snapshot, merge
 from warpproof.machine.storage import Offsets, Region
 
 _DEVICE = ("gpu", "sys")
@@ -17,16 +17,19 @@ class Handoffs:
     """What releases have left at each location (kept over the whole run) and what threads may acquire at a fence.
 
     A release pattern is a release write, or a fence and then a strong write; an acquire pattern is an acquire read, or
-    a strong read and then a fence. A read-modify-write carries on what it found.
+    a strong read and then a fence. A read-modify-write carries on what it found. The sc fences of the device are in the
+    order in which they ran, which is one that they may have: what came before one of them comes before what follows on
+    a later one.
     """
 
-    __slots__ = ("_clocks", "_fenced", "_left", "_pending")
+    __slots__ = ("_clocks", "_fenced", "_left", "_pending", "_sequential")
 
     def __init__(self) -> None:
         self._left: dict[tuple[int, int], Snapshot] = {}  # by region identity and slot
         self._clocks: Clocks | None = None
         self._fenced: dict[int, Snapshot] = {}
         self._pending: dict[int, list[tuple[Snapshot, bool]]] = {}
+        self._sequential: Foreign = {}  # what came before the sc fences so far, by CTA
 
     def begin(self, clocks: Clocks, lasting: Collection[int]) -> None:
         """Start a batch of CTAs: the lanes are new threads, and only the `lasting` regions (by identity) remain."""
@@ -36,10 +39,12 @@ class Handoffs:
         self._fenced.clear()
         self._pending.clear()
 
-    def fence(self, lanes: Lanes, scope: str) -> None:
-        """An acquire-release fence of each lane."""
+    def fence(self, lanes: Lanes, semantics: str, scope: str) -> None:
+        """A fence of each lane; acquire-release, and those of semantics sc in one order besides."""
         assert self._clocks is not None
         device = scope in _DEVICE
+        if semantics == "sc" and device:
+            self._sequential = self._clocks.sequenced(lanes, self._sequential)
         for lane in lanes.tolist():
             for snapshot, reached in self._pending.pop(lane, ()):
                 self._clocks.acquire(lane, snapshot, device and reached)

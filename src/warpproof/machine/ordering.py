@@ -131,8 +131,24 @@ class Clocks:
         if foreign:
             if self._known is None:
                 self._known = [_NOTHING] * self._batch.lanes
-            for lane in lanes:
-                self._known[lane] = merge((self._known[lane], foreign))
+            merged: dict[int, Foreign] = {}
+            for lane in lanes.tolist():
+                known = self._known[lane]
+                if id(known) not in merged:
+                    merged[id(known)] = merge((known, foreign))
+                self._known[lane] = merged[id(known)]
+
+    def sequenced(self, lanes: Lanes, before: Foreign) -> Foreign:
+        """Order `before` (rows by CTA) before all later accesses of `lanes`; the result adds what these have done."""
+        ctas = self._batch.cta[lanes]
+        groups = [(int(c) + self._batch.first, lanes[ctas == c]) for c in np.unique(ctas)]
+        seen: list[Foreign] = []
+        for cta, mine in groups:
+            row, foreign = self.observed(mine)
+            seen.append({**foreign, cta: row})
+        for cta, mine in groups:
+            self.learn(mine, before.get(cta), {c: row for c, row in before.items() if c != cta})
+        return merge((before, *seen))
 
     def release(self, lane: int, device: bool) -> Snapshot:
         """What a release by `lane` publishes."""
