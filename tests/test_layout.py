@@ -71,3 +71,9 @@ def test_every_example_has_a_kernel_and_a_wrong_twin() -> None:
     for name in EXAMPLES:
         others = [e for e in EXAMPLES if e.startswith(f"{name}_")]
         assert [w for w in wrong if w.startswith(f"{name}_") and not w.startswith(tuple(f"{o}_" for o in others))], name
+
+
+def test_test_modules_have_names_of_their_own() -> None:
+    """pytest takes two test files of one name, in folders that are no packages, for one module."""
+    names = [path.name for path in Path(__file__).parent.rglob("test_*.py")]
+    assert sorted(names) == sorted(set(names))
