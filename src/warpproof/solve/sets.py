@@ -22,6 +22,7 @@ from warpproof.terms import Arena, Poly, Pred
 _GRID_LIMIT: Final = 65535
 _PROBES: Final = (1, 2, 3, 4, 5, 9, 17, 33, 65, 100, 129, 257, 300, 513, 769, 1000, 1025, 1281)
 _MEMO: Final = Memo()
+_SPENT: Final = "isl used up its budget"
 Question = Callable[[Relations], Answer]
 
 
@@ -38,11 +39,12 @@ def _ask(
             _require_domains(problem, pieces)
         _require_one_role(problem, pieces, dims)
         for light in (True, False):  # what holds under weaker facts holds; the contrary needs all facts
+            spent = found.evidence.get("why") == _SPENT
             answers: list[Answer] = []
             for linear in linear_problems(problem, pieces, numbered, side, light):
                 if needs_exact and not all(b.exact for b in linear.bodies):
                     return Answer(None, {"why": "a guard or an index has no exact integer meaning"})
-                answers.append(_memoised(name, Relations(problem, linear, dims), question, light, some))
+                answers.append(_memoised(name, Relations(problem, linear, dims), question, light, some, spent))
             shown = next((a for a in answers if a.holds), None) if some else None
             found = shown or combine(answers)
             if found.holds is not None and found.holds is not some:
@@ -52,11 +54,11 @@ def _ask(
     return found
 
 
-def _memoised(name: str, sets: Relations, question: Question, light: bool, some: bool) -> Answer:
+def _memoised(name: str, sets: Relations, question: Question, light: bool, some: bool, spent: bool) -> Answer:
     key = (name, light, *sets.key())
     found: Answer | None = _MEMO.get(key)
     if found is None:
-        found = _first_attempt(sets, question) if light else _decide(sets, question, some)
+        found = _first_attempt(sets, question) if light else _decide(sets, question, some, spent)
         _MEMO.put(key, found)
     return found
 
@@ -65,13 +67,16 @@ def _first_attempt(sets: Relations, question: Question) -> Answer:
     try:
         return question(sets.again(None, max(1, sets.problem.operations // 10)))
     except OutOfBudget:
-        return Answer(None, {"why": "isl used up its budget"})
+        return Answer(None, {"why": _SPENT})
 
 
-def _decide(sets: Relations, question: Question, some: bool) -> Answer:
-    """The answer for all parameters from a small budget; then one at a few parameters, if it settles it; then again."""
+def _decide(sets: Relations, question: Question, some: bool, spent: bool) -> Answer:
+    """The answer for all parameters from a small budget, unless weaker facts have `spent` such a one; then one at a few
+    parameters, if it settles it; then again."""
     few = max(1, sets.problem.operations // 10)
     try:
+        if spent:
+            raise OutOfBudget
         return question(sets.again(None, few))
     except OutOfBudget:
         for at in _probes(sets):
@@ -84,7 +89,7 @@ def _decide(sets: Relations, question: Question, some: bool) -> Answer:
     try:
         return question(sets)
     except OutOfBudget:
-        return Answer(None, {"why": "isl used up its budget"})
+        return Answer(None, {"why": _SPENT})
 
 
 def _probes(sets: Relations) -> Iterator[Mapping[str, int]]:
