@@ -6,8 +6,10 @@ when the sets are exact and isl has a counterexample; None otherwise.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
+from itertools import islice
 from typing import Any, Final
 
 from warpproof.algebra import DERIVED, pred_polys, support
@@ -22,6 +24,7 @@ from warpproof.terms import Arena, Poly, Pred
 _GRID_LIMIT: Final = 65535
 _PROBES: Final = (1, 2, 3, 4, 5, 9, 17, 33, 65, 100, 129, 257, 300, 513, 769, 1000, 1025, 1281)
 _MEMO: Final = Memo()
+_FIRST_PROBES: Final = 3
 _SPENT: Final = "isl used up its budget"
 Question = Callable[[Relations], Answer]
 
@@ -72,24 +75,30 @@ def _first_attempt(sets: Relations, question: Question) -> Answer:
 
 def _decide(sets: Relations, question: Question, some: bool, spent: bool) -> Answer:
     """The answer for all parameters from a small budget, unless weaker facts have `spent` such a one; then one at a few
-    parameters, if it settles it; then again."""
+    parameters, if it settles it; then with all the budget; then one at more parameters."""
     few = max(1, sets.problem.operations // 10)
-    try:
-        if spent:
-            raise OutOfBudget
-        return question(sets.again(None, few))
-    except OutOfBudget:
-        for at in _probes(sets):
-            try:
-                found = question(sets.again(at, few))
-            except OutOfBudget:
-                continue
+    if not spent:
+        with suppress(OutOfBudget):
+            return question(sets.again(None, few))
+    probes = _probes(sets)
+    found = _at_some(sets, question, islice(probes, _FIRST_PROBES), some)
+    if found is None:
+        with suppress(OutOfBudget):
+            return question(sets)
+        found = _at_some(sets, question, probes, some)
+    return found or Answer(None, {"why": _SPENT})
+
+
+def _at_some(
+    sets: Relations, question: Question, probes: Iterable[Mapping[str, int]], some: bool
+) -> Answer | None:
+    """An answer at one of the parameters that settles the question, if there is one."""
+    for at in probes:
+        with suppress(OutOfBudget):
+            found = question(sets.again(at, max(1, sets.problem.operations // 10)))
             if found.holds is some:
                 return found
-    try:
-        return question(sets)
-    except OutOfBudget:
-        return Answer(None, {"why": _SPENT})
+    return None
 
 
 def _probes(sets: Relations) -> Iterator[Mapping[str, int]]:
