@@ -114,3 +114,26 @@ def test_rows_are_counted_by_ctas(row: int, rows: int, right: bool) -> None:
     facts = Facts(a, (a.le(b - m + 1),))
     assert in_order(facts, pieces, (m + rows, n)) is right
     assert not in_order(facts, pieces[:1], (m, n))
+
+
+def test_a_guard_does_not_replace_the_range_of_its_variable() -> None:
+    """i ≥ s bounds nothing where s < 0, as i ≥ 0 anyway: then the first elements are missing."""
+    for least, right in ((0, True), (-5, False)):
+        a = Arena(1)
+        n, s = a.symbol("size", "n", 1, 1000), a.symbol("size", "s", least, 1000)
+        i = a.fresh("loop", "i", 0, None)
+        x = a.variable(i)
+        at = a.fresh("index", "j", 0, None)
+        whole = (at.id, (a.le(a.variable(at) - n + 1),))
+        piece = Piece((a.le(s - x), a.le(x - s - n + 1)), (i.id,), (), (x - s,))
+        assert Consecutive(Facts(a, ())).holds(whole, [piece], a.true) is right
+
+
+def test_the_range_of_a_variable_ends_it_where_a_guard_does_not() -> None:
+    a = Arena(1)
+    n = a.symbol("size", "n", 1, 1000)
+    i = a.fresh("loop", "i", 0, 7)
+    at = a.fresh("index", "j", 0, None)
+    piece = Piece((a.le(a.variable(i) - n + 1),), (i.id,), (), (a.variable(i),))
+    whole = (at.id, (a.le(a.variable(at) - n + 1),))
+    assert not Consecutive(Facts(a, ())).holds(whole, [piece], a.true)

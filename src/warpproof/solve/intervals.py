@@ -55,14 +55,18 @@ def run_of(arena: Arena, variable: int, guards: Sequence[Pred], index: Poly) -> 
             return None
         bounds.update(ends)
         least = max(least, int(g.op == "dom"))
-    low, high = arena.ranges[variable]
-    if -1 not in bounds and low is not None:
-        bounds[-1] = const(low)
-    if 1 not in bounds and high is not None:
-        bounds[1] = const(high)
+    for way, limit in zip((-1, 1), arena.ranges[variable], strict=True):
+        if limit is not None and not _stricter(arena, bounds.setdefault(way, const(limit)), way, limit):
+            return None  # the variable's own range may be what ends it
     if len(bounds) < 2:
         return None
     return Run(rest + bounds[-1] * step, step, bounds[1] - bounds[-1] + 1, tuple(only), least)
+
+
+def _stricter(arena: Arena, bound: Poly, way: int, limit: int) -> bool:
+    """A lower (-1) or upper (1) bound never admits more than the limit does."""
+    end = arena.bounds(bound)[0 if way == -1 else 1]
+    return end is not None and (end - limit) * way <= 0
 
 
 def _bound(arena: Arena, variable: int, g: Pred) -> dict[int, Poly] | None:
