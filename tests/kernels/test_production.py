@@ -21,7 +21,6 @@ FOLDER = Path(__file__).parent / "production"
 NAMES = sorted(p.parent.name for p in FOLDER.glob("*/contract.py"))
 OPEN = {  # means merged over lanes, shared atomics, data-dependent stores, the library's tanh …
     "gelu": {"unsupported"}, "histogram": {"unsupported"},
-    "im2col": {"timeout", "unproved", "unsupported"},
     "layernorm_welford": {"timeout", "unproved"}, "scatter_permutation": {"unsupported"},
 }
 OPEN_TIMEOUT_S = 15.0

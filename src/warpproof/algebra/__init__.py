@@ -32,13 +32,13 @@ from warpproof.algebra.quotients import cancelled
 from warpproof.algebra.scaling import Scaling
 from warpproof.algebra.signs import Sign, Signs
 from warpproof.algebra.transcript import transcript
-from warpproof.algebra.variables import Change, choose_changes
+from warpproof.algebra.variables import Change, choose_changes, linear_text
 
 __all__ = [
     "DERIVED", "FALSE", "FIRST_FIELD", "TRUE", "Cases", "Certificate", "Change", "Form", "Forms", "Formula",
     "LaneFields", "Normaliser", "Points", "Scaling", "Sign", "Signs", "Undefined", "add", "affine_parts", "at_most",
     "cancel", "cancelled", "check", "choose_changes", "conjunction", "contradicts", "definition", "disjunction",
-    "distinct_lanes", "evaluate", "formula", "here", "lane_classes", "lane_fields", "limits", "monotone_trip",
-    "negation", "nested_quotients", "pred_polys", "prove_le", "readd", "same_extremum", "satisfies", "split_lanes",
-    "support", "transcript", "vectors",
+    "distinct_lanes", "evaluate", "formula", "here", "lane_classes", "lane_fields", "limits", "linear_text",
+    "monotone_trip", "negation", "nested_quotients", "pred_polys", "prove_le", "readd", "same_extremum", "satisfies",
+    "split_lanes", "support", "transcript", "vectors",
 ]

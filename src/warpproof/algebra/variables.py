@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from warpproof.terms import Poly
+from warpproof.terms import Arena, Poly
 
 _WORTH_A_LOOK: Final = 10
 _MAX_CHANGES: Final = 4
@@ -136,3 +136,13 @@ def _change(f: Poly, old: int, new: int) -> Change:
     sign = slope.as_int()
     assert sign in (1, -1)
     return Change(old, new, sign, rest * -sign)
+
+
+def linear_text(arena: Arena, p: Poly) -> str:
+    """A linear polynomial for people, such as `W - S + 2*pad + 1`."""
+    parts = [
+        f"{'-' if c < 0 else '+'} {'' if abs(c) == 1 and m else abs(c)}{'*' if abs(c) != 1 and m else ''}"
+        f"{arena.atoms[m[0]].name if m else ''}"
+        for m, c in sorted(p.terms.items(), reverse=True) if isinstance(c, int)
+    ]
+    return " ".join(parts).removeprefix("+ ") or "0"

@@ -46,6 +46,7 @@ class Elements:
         self.finite: set[Real] = set()  # nodes shown finite although their structure admits an infinity
         self.positions: dict[Real, Position] = {}
         self.integral: dict[Real, tuple[int, int]] = {}  # integers held as reals, and an interval that contains them
+        self.residues = 0  # integers that were not shown to fit their type
 
     # ------------------------------------------------------------------ sorts
     def real(self, e: Element) -> Real:
@@ -278,6 +279,7 @@ class Elements:
             (b is not None and b <= hi) or self.facts.nonnegative(-p + hi)
         ):
             return p
+        self.residues += 1
         return self.arena.mod(p - lo, const(hi - lo + 1)) + lo
 
     def compare_integers(self, op: str, p: Poly, q: Poly) -> Pred:

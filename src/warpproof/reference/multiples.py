@@ -24,7 +24,7 @@ def with_multiples(launch: SymbolicLaunch) -> SymbolicLaunch:
         found = next((s for f in launch.facts for s in _solutions(launch.arena, f)), None)
         if found is None:
             return launch
-        launch = _substituted(launch, *found)
+        launch = substituted(launch, *found)
 
 
 def _solutions(arena: Arena, fact: Pred) -> list[tuple[int, Poly]]:
@@ -39,7 +39,7 @@ def _multiple(arena: Arena, fact: Pred) -> list[tuple[int, Poly]]:
         if atom.kind != "div" or atom.tag:
             continue
         x, d = atom.args
-        size = _size(arena, x)
+        size = size_of(arena, x)
         least = arena.bounds(d)[0]
         if size is None or least is None or least < 1 or size in d.atoms() or _derived(arena, d):
             continue
@@ -68,7 +68,8 @@ def _equal(arena: Arena, fact: Pred) -> list[tuple[int, Poly]]:
     return []
 
 
-def _size(arena: Arena, x: Poly) -> int | None:
+def size_of(arena: Arena, x: Poly) -> int | None:
+    """The size that x is."""
     ((m, c),) = x.terms.items() if len(x.terms) == 1 else (((), 0),)
     return m[0] if len(m) == 1 and c == 1 and arena.atoms[m[0]].kind == "size" else None
 
@@ -83,7 +84,8 @@ def _text(arena: Arena, p: Poly) -> str:
     return parts[0] if len(parts) == 1 else f"({' + '.join(parts)})"
 
 
-def _substituted(launch: SymbolicLaunch, size: int, value: Poly) -> SymbolicLaunch:
+def substituted(launch: SymbolicLaunch, size: int, value: Poly) -> SymbolicLaunch:
+    """The launch with a size expressed by others, of which its range stays known."""
     arena = launch.arena
     put = arena.substitution({size: value})
     lo, hi = arena.ranges.get(size, (None, None))

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from math import prod
 from typing import Any
 
 from warpproof.algebra import Undefined, evaluate
 from warpproof.core import InputError, Unsupported, element_width
 from warpproof.reference.concrete import index_extents, integer
 from warpproof.reference.expressions import Expression
+from warpproof.reference.extents import with_extents
 from warpproof.reference.limits import FLIP, plain_limit
 from warpproof.reference.manifest import Launch, Param, dtype_range
 from warpproof.reference.meaning import SymbolicAlgebra
@@ -123,15 +123,21 @@ class SymbolicLaunch:
     def assignment(self, sizes: Mapping[str, int]) -> dict[int, int]:
         """The value of each unknown that stands for a size, or for a size divided by what divides it."""
         values: dict[int, int] = {}
-        products = [(sizes[n], *next(iter(p.terms.items()))) for n, p in self.sizes.items()
-                    if n in sizes and len(p.terms) == 1]
-        for _ in products:
-            for value, m, c in products:
-                unknown = [a for a in m if a not in values]
-                known = (c if isinstance(c, int) else 0) * prod(values[a] for a in m if a in values)
-                if len(unknown) == 1 and known:
-                    values[unknown[0]] = int(value) // known
+        given = [(sizes[n], p) for n, p in self.sizes.items() if n in sizes]
+        for _ in given:
+            for value, p in given:
+                values |= self._solved(p, value, values)
         return values
+
+    def _solved(self, p: Poly, value: int, values: Mapping[int, int]) -> dict[int, int]:
+        """The one unknown of p without a value, where p = value settles it."""
+        unknown = [a for a in p.atoms() if a not in values and not self.arena.atoms[a].args]
+        slope, rest = p.split(unknown[0]) if len(unknown) == 1 else (const(0), p)
+        try:
+            k, c = (evaluate(self.arena, q, values, 0) for q in (slope, rest))
+        except Undefined:
+            return {}
+        return {unknown[0]: (value - c) // k} if k and not (value - c) % k else {}
 
     def completed(self, sizes: Mapping[str, int]) -> dict[str, int]:
         """Sizes with those that others define (`stride == n`) set accordingly; unchanged where one is unknown."""
@@ -160,7 +166,7 @@ def symbolic_launch(launch: Launch, arena: Arena) -> SymbolicLaunch:
     """The launch over size symbols of `arena`; InputError REF2xx, Unsupported for a block that depends on a size."""
     builder = _Builder(launch, arena)
     builder.read_ranges()
-    return with_multiples(builder.finish())
+    return with_extents(with_multiples(builder.finish()))
 
 
 @dataclass(slots=True)

@@ -44,14 +44,33 @@ class SymbolicArray:
     shape: tuple[Poly, ...]
     tracer: Tracer = field(repr=False, compare=False)
     reader: Reader = field(repr=False, compare=False)
+    _traced: list[tuple[Index, Real]] = field(default_factory=list, repr=False, compare=False)
 
     def index_symbols(self, name: str = "o") -> Index:
         """Fresh index symbols that range over the shape."""
         return self.tracer.fresh_index(self.shape, name)
 
     def at(self, indices: Iterable[Poly]) -> Real:
-        """The value at a multi-index inside the shape; integers and booleans as reals."""
-        return self._at(tuple(indices), self._reachable)
+        """The value at a multi-index inside the shape; integers and booleans as reals.
+
+        Integers of the reference wrap unless they are shown to fit. Where that is not shown of these indices, it may be
+        of symbols that range over the shape, for which the indices are put in then.
+        """
+        index, elements = tuple(indices), self.tracer.elements
+        before = elements.residues
+        try:
+            value = self._at(index, self._reachable)
+        except Unsupported:
+            return self._put(index)
+        return value if elements.residues == before else self._put(index)
+
+    def _put(self, index: Index) -> Real:
+        if not self._traced:
+            symbols = self.index_symbols()
+            self._traced.append((symbols, self._at(symbols, self._reachable)))
+        symbols, value = self._traced[0]
+        put = {a: p for s, p in zip(symbols, index) for a in s.atoms()}
+        return self.tracer.arena.substitute(value, put)
 
     def checked(self) -> Real:
         """The value at a generic multi-index; InputError REF242 if an element may be one that was never written."""

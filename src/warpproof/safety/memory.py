@@ -8,7 +8,7 @@ from typing import Final
 from warpproof.core import Claim, Status
 from warpproof.machine import Access, BufferInfo, Hazard, Obligation, Trace
 from warpproof.safety.cases import case_against
-from warpproof.solve import Facts, coordinates
+from warpproof.solve import Facts, coordinates, quotients
 from warpproof.terms import Arena, Poly, Pred
 
 Where = Callable[[int], str]
@@ -65,12 +65,21 @@ def _in_bounds(
 def _bounded(arena: Arena, facts: Facts, index: Poly, size: Poly, layout: Layout, path: Pred) -> str:
     """How the index was shown to be in range; empty when it was not."""
     low, high = arena.le(-index), arena.le(index - size + 1)
-    if facts.implied(path, low) and facts.implied(path, high):
-        return "positivity"
     shape, strides = layout
-    upward = all(facts.implied(arena.true, arena.le(-s)) for s in strides or ())
-    if len(shape) > 1 and upward and coordinates(facts, path, index, shape, strides, bounded=False):
-        return "positivity by coordinates"
+
+    def flat() -> bool:
+        return facts.implied(path, low) and facts.implied(path, high)
+
+    def placed() -> bool:
+        upward = all(facts.implied(arena.true, arena.le(-s)) for s in strides or ())
+        return len(shape) > 1 and upward and coordinates(facts, path, index, shape, strides, bounded=False) is not None
+
+    ways = [("positivity", flat), ("positivity by coordinates", placed)]
+    if quotients(arena, (index,)):
+        ways.reverse()
+    for name, way in ways:
+        if way():
+            return name
     if facts.implied(path, low, hard=True) and facts.implied(path, high, hard=True):
         return "integer-sets"
     return ""

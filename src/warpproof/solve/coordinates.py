@@ -12,6 +12,7 @@ from warpproof.solve.quotients import digits, quotients
 from warpproof.terms import Arena, Poly, Pred, const, divide_monomial
 
 _DIVISION_STEPS: Final = 8
+_MAX_LEADS: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,35 +43,44 @@ def coordinates(
     Dimensions whose own coordinates were not shown to be in range count as one, unless `strides` may leave gaps between
     them. `bounded` says that the offset itself is in bounds, so that the first coordinate is.
     """
-    best = None
-    for each in _ways(facts.arena, index, shape, strides):
-        found = _placed(facts, path, each, shape, strides, bounded)
-        if found is not None and found.whole:
-            return found
-        if best is None or (found is not None and len(found.index) > len(best.index)):
-            best = found
-    return best
+    ways = list(_ways(facts.arena, index, shape, strides))
+    for each in ways:
+        if _all_inside(facts, path, each, shape, bounded):
+            return Coordinates(tuple(each), (1,) * len(shape))
+    found = [c for each in ways if (c := _placed(facts, path, each, shape, strides, bounded)) is not None]
+    return max(found, key=lambda c: len(c.index), default=None)
+
+
+def _all_inside(facts: Facts, path: Pred, each: Sequence[Poly], shape: Sequence[Poly], bounded: bool) -> bool:
+    """Every coordinate is in range, the last ones asked for first."""
+    arena = facts.arena
+    return all(
+        (d == 0 and bounded)
+        or facts.implied(path, arena.conj((arena.le(-each[d]), arena.le(each[d] - shape[d] + 1))), hard=True)
+        for d in reversed(range(len(shape)))
+    )
 
 
 def _ways(
     arena: Arena, index: Poly, shape: tuple[Poly, ...], strides: tuple[Poly, ...] | None
-) -> Iterator[list[Poly] | None]:
+) -> Iterator[list[Poly]]:
     """Ways to take an index apart, the likelier first: by digits where it has quotients in it."""
     digital = strides is None and not index.atoms().isdisjoint(quotients(arena, (index,)))
     if digital:
         yield _in_digits(arena, index, shape)
-    yield _divided(arena, index, shape, strides)
+    steps = strides or tuple(product(shape[d + 1 :]) for d in range(len(shape)))
+    found = [_divided(arena, index, steps, k) for k in range(max(map(_heights, steps), default=1))]
+    each = (w for k, w in enumerate(found) if w is not None and w not in found[:k])
+    yield from sorted(each, key=lambda w: sum(not p.terms for p in w))
     if strides is None and not digital:
         yield _in_digits(arena, index, shape)
 
 
-def _divided(
-    arena: Arena, index: Poly, shape: tuple[Poly, ...], strides: tuple[Poly, ...] | None
-) -> list[Poly] | None:
-    """The index taken apart by the strides, the first first; only right where the parts are in range."""
+def _divided(arena: Arena, index: Poly, steps: Sequence[Poly], lead: int) -> list[Poly] | None:
+    """The index taken apart by the steps, the first first; only right where the parts are in range."""
     rest, each = index, []
-    for step in strides or tuple(product(shape[d + 1 :]) for d in range(len(shape))):
-        whole, rest = divide(arena, rest, step)
+    for step in steps:
+        whole, rest = divide(arena, rest, step, lead)
         each.append(whole)
     return None if rest.terms else each
 
@@ -87,12 +97,10 @@ def _in_digits(arena: Arena, index: Poly, shape: tuple[Poly, ...]) -> list[Poly]
 
 
 def _placed(
-    facts: Facts, path: Pred, each: list[Poly] | None, shape: tuple[Poly, ...], strides: tuple[Poly, ...] | None,
+    facts: Facts, path: Pred, each: list[Poly], shape: tuple[Poly, ...], strides: tuple[Poly, ...] | None,
     bounded: bool,
 ) -> Coordinates | None:
     """The coordinates that are in range, neighbours put together until they are."""
-    if each is None:
-        return None
     arena = facts.arena
     out, counts = list[Poly](), list[int]()
     carried, extent, count = const(0), const(1), 0
@@ -108,21 +116,31 @@ def _placed(
     return Coordinates(tuple(out), tuple(counts)) if not count else None
 
 
-def divide(arena: Arena, p: Poly, stride: Poly) -> tuple[Poly, Poly]:
-    """(q, r) with p = q·stride + r, moving what the leading term of the stride divides into q."""
+def _heights(p: Poly) -> int:
+    """How many monomials of p have its degree."""
+    top = max(map(len, p.terms), default=0)
+    return min(_MAX_LEADS, sum(len(m) == top for m in p.terms))
+
+
+def divide(arena: Arena, p: Poly, stride: Poly, lead: int = 0) -> tuple[Poly, Poly]:
+    """(q, r) with p = q·stride + r, moving what a leading term of the stride divides into q.
+
+    In the product of two sums there are several that may lead; in p some of their multiples may have cancelled.
+    """
     k = stride.as_int()
     if k is not None:
         whole = arena.floor_div(p, const(k)) if k > 0 else const(0)
         return whole, p - whole * k
-    lead = max(stride.terms, key=lambda m: (len(m), m))
-    c = stride.terms[lead]
+    order = sorted(stride.terms, key=lambda m: (len(m), m), reverse=True)
+    first = order[lead % _heights(stride)]
+    c = stride.terms[first]
     if not isinstance(c, int):
         return const(0), p
     if len(stride.terms) == 1:
-        return divide_monomial(p, lead, c)
+        return divide_monomial(p, first, c)
     whole = const(0)
     for _ in range(_DIVISION_STEPS):
-        more, _ = divide_monomial(p - whole * stride, lead, c)
+        more, _ = divide_monomial(p - whole * stride, first, c)
         if not more.terms:
             break
         whole = whole + more

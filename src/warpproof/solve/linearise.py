@@ -23,6 +23,7 @@ from warpproof.algebra import (
     contradicts,
     definition,
     formula,
+    linear_text,
     prove_le,
     support,
 )
@@ -314,16 +315,6 @@ class Linearizer:
 
         whole = b.formula.map(keep)
         return b if whole.exact() else replace(b, formula=weaken(whole), exact=False)
-
-
-def linear_text(arena: Arena, p: Poly) -> str:
-    """A linear polynomial for people, such as `W - S + 2*pad + 1`."""
-    parts = [
-        f"{'-' if c < 0 else '+'} {'' if abs(c) == 1 and m else abs(c)}{'*' if abs(c) != 1 and m else ''}"
-        f"{arena.atoms[m[0]].name if m else ''}"
-        for m, c in sorted(p.terms.items(), reverse=True) if isinstance(c, int)
-    ]
-    return " ".join(parts).removeprefix("+ ") or "0"
 
 
 def plug(values: dict[int, Poly]) -> Callable[[Poly], Poly]:

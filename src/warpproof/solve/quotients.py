@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from warpproof.algebra import nested_quotients, support
-from warpproof.terms import Arena, Monomial, Poly, Pred, const
+from warpproof.terms import Arena, Monomial, Poly, Pred, const, divide_monomial
 
 _MOST: Final = 6
 
@@ -39,16 +39,25 @@ def quotient_facts(arena: Arena, atoms: Iterable[int], positive: Callable[[Poly]
 
 
 def digits(arena: Arena, p: Poly, extent: Poly) -> Iterator[Poly]:
-    """Remainders and digits of the quotients in p that lie in [0, extent) for divisors ≥ 1."""
+    """Remainders and digits of the quotients in p that lie in [0, extent) for divisors ≥ 1.
+
+    A quotient by a multiple of the extent tells of one by the extent: digits that stand together leave only their own.
+    """
     found = [a for a in sorted(p.atoms()) if a >= 0 and arena.atoms[a].kind == "div"]
     for a in found:
         n, d = arena.atoms[a].args
-        if d == extent:
-            yield n - d * arena.variable(arena.atoms[a])
+        if d == extent or _divides(extent, d):
+            yield n - extent * arena.floor_div(n, extent)
     for f in nested_quotients(arena, found):
         low, high = f.polys()
         if 1 - low - high == extent:
             yield -low
+
+
+def _divides(m: Poly, p: Poly) -> bool:
+    """p is a product of the monomial m, which is not a number, and something else."""
+    (lead, c), *more = m.terms.items() or [((), 0)]
+    return not more and bool(lead) and isinstance(c, int) and not divide_monomial(p, lead, c)[1].terms
 
 
 def below(arena: Arena, atom: int, e: Poly) -> Poly:
