@@ -12,6 +12,7 @@ from warpproof.algebra.constraints import (
     definition,
     disjunction,
     formula,
+    is_data,
     lane_classes,
     monotone_trip,
     negation,
@@ -38,7 +39,7 @@ __all__ = [
     "DERIVED", "FALSE", "FIRST_FIELD", "TRUE", "Cases", "Certificate", "Change", "Form", "Forms", "Formula",
     "LaneFields", "Normaliser", "Points", "Scaling", "Sign", "Signs", "Undefined", "add", "affine_parts", "at_most",
     "cancel", "cancelled", "check", "choose_changes", "conjunction", "contradicts", "definition", "disjunction",
-    "distinct_lanes", "evaluate", "formula", "here", "lane_classes", "lane_fields", "limits", "linear_text",
+    "distinct_lanes", "evaluate", "formula", "here", "is_data", "lane_classes", "lane_fields", "limits", "linear_text",
     "monotone_trip", "negation", "nested_quotients", "pred_polys", "prove_le", "readd", "same_extremum", "satisfies",
     "split_lanes", "support", "transcript", "vectors",
 ]

@@ -313,3 +313,10 @@ def split_lanes(
         if len(classes) > limit:
             raise Unsupported("lane masks", f"more than {limit} different combinations of lane masks")
     return classes
+
+
+def is_data(arena: Arena, p: Pred) -> bool:
+    """True for a condition on values that are read: floats, or loaded integers."""
+    if p.reals or p.op == "fcmp" or any(is_data(arena, q) for q in p.args):
+        return True
+    return any(arena.atoms[i].kind == "elem" for i in support(arena, (), (p,)) if i >= 0)

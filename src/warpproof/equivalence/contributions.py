@@ -14,12 +14,12 @@ from itertools import product
 
 import numpy as np
 
-from warpproof.algebra import limits
+from warpproof.algebra import is_data, limits
 from warpproof.core import Claim, Reason, Status, Unsupported
 from warpproof.equivalence.choices import as_choice, as_extremum
 from warpproof.equivalence.inversion import choices_of, invert
 from warpproof.equivalence.outputs import Output, OutputChecker
-from warpproof.equivalence.pieces import Part, Splitter, crosses_lanes, is_data
+from warpproof.equivalence.pieces import Part, Splitter, crosses_lanes
 from warpproof.equivalence.rewriting import Rewriter
 from warpproof.equivalence.summands import Scale, Summand, coordinates, reads, reads_of, scaled_sums, summands
 from warpproof.equivalence.tiling import tiles
@@ -62,7 +62,7 @@ class Contributions:
             self.checker.compared.append((inside, wanted))
             self.checker.rewriters.append((inside, Rewriter(self.arena, self.matcher, self.facts, wanted)))
             fits = op != "add" or output.type.floating or self._fits(wanted, output)
-            shown = any(self._equal(output, op, index, w, found) for w in self._forms(op, wanted))
+            shown = any(self._equal(output, s, index, op, found) for s in self._goals(output, op, index, wanted))
         except Unsupported as stuck:
             return [Claim("equivalence", text, Status.OPEN, place=where, reason=Reason.UNSUPPORTED, hint=str(stuck))]
         if shown and fits:
@@ -71,13 +71,15 @@ class Contributions:
         hint = self.why if not shown else f"the sum may leave the range of {output.type}: bound the data or the sizes"
         return [Claim("equivalence", text, Status.OPEN, place=where, hint=hint)]
 
-    def _forms(self, op: str, wanted: Real) -> Iterator[Real]:
-        """The reference as written (truth values as numbers), then with its sums distributed."""
+    def _goals(self, output: Output, op: str, index: tuple[Poly, ...], wanted: Real) -> Iterator[list[Summand]]:
+        """The summands of the reference as written (truth values as numbers), then with its sums distributed; at last
+        with coordinates that data determine left free."""
         wanted = as_extremum(self.arena, op, as_choice(self.arena, wanted))
-        yield wanted
-        spread = self.normal.canonical(wanted)
-        if spread is not wanted:
-            yield spread
+        forms = list(dict.fromkeys((wanted, self.normal.canonical(wanted))))
+        for w in forms:
+            yield summands(self.arena, op, index, output.shape, w)
+        for w in forms:
+            yield summands(self.arena, op, index, output.shape, w, determined=False)
 
     def _operation(self, output: Output, updates: Sequence[Access]) -> str:
         """The fold that the updates are; on truth values `and` is the minimum and `or` the maximum."""
@@ -161,9 +163,10 @@ class Contributions:
         return all(scale(self.arena.one).uniform for scale, _ in found)
 
     # ------------------------------------------------------------------ matching
-    def _equal(self, output: Output, op: str, index: tuple[Poly, ...], wanted: Real, found: list[Contribution]) -> bool:
+    def _equal(
+        self, output: Output, goals: list[Summand], index: tuple[Poly, ...], op: str, found: list[Contribution]
+    ) -> bool:
         """Initial value and contributions are the reference's summands, each as often as it occurs there."""
-        goals = summands(self.arena, op, index, output.shape, wanted)
         if not self._without_start(output.initial(index), op, goals):
             self.why = f"the reference does not combine its result with what {output.name} holds at entry"
             return False

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from warpproof.algebra import support
+from warpproof.algebra import is_data
 from warpproof.core import Unsupported
 from warpproof.terms import Arena, BoolVector, IntVector, Pred, Real
 
@@ -38,13 +38,6 @@ def crosses_lanes(x: Real, op: str) -> bool:
     if x.op in (op, "sel"):
         return any(crosses_lanes(y, op) for y in x.args)
     return x.op == "fold" and x.data[0] == op and crosses_lanes(x.args[0], op)
-
-
-def is_data(arena: Arena, p: Pred) -> bool:
-    """True for a condition on values that are read: floats, or loaded integers."""
-    if p.reals or p.op == "fcmp" or any(is_data(arena, q) for q in p.args):
-        return True
-    return any(arena.atoms[i].kind == "elem" for i in support(arena, (), (p,)) if i >= 0)
 
 
 class Splitter:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from warpproof.algebra import support
-from warpproof.equivalence.pieces import is_data, is_reduction
+from warpproof.algebra import is_data, support
+from warpproof.equivalence.pieces import is_reduction
 from warpproof.terms import Arena, Poly, Pred, Real, const
 
 Scale = Callable[[Real], Real]
@@ -35,13 +35,18 @@ def coordinates(symbols: Sequence[Poly], shape: Sequence[Poly]) -> tuple[Poly, .
     return tuple(const(0) if extent.as_int() == 1 else o for o, extent in zip(symbols, shape, strict=True))
 
 
-def summands(arena: Arena, op: str, index: Sequence[Poly], shape: Sequence[Poly], x: Real) -> list[Summand]:
-    """The operands of x under `op`; folds give bound variables, conditions and factors go to the bodies."""
+def summands(
+    arena: Arena, op: str, index: Sequence[Poly], shape: Sequence[Poly], x: Real, *, determined: bool = True,
+) -> list[Summand]:
+    """The operands of x under `op`; folds give bound variables, conditions and factors go to the bodies.
+
+    Unless `determined`, coordinates stay free where data say which they are: `idx[k] == j` is a condition of the body.
+    """
     axes = {d: next(iter(o.atoms())) for d, o in enumerate(index) if o.terms}
     box = {d: arena.conj((arena.le(-index[d]), arena.le(index[d] - shape[d] + 1))) for d in axes}
     walker = _Walker(arena, op)
     walker.walk(x, arena.true, lambda y: y)
-    return [_made(arena, op, axes, box, *found) for found in walker.found]
+    return [_made(arena, op, axes, box, *found, determined) for found in walker.found]
 
 
 def scaled_sums(arena: Arena, x: Real) -> list[tuple[Scale, Real]]:
@@ -104,14 +109,14 @@ def _scaled(arena: Arena, inner: Scale, factor: Real, divides: bool) -> Scale:
 
 def _made(
     arena: Arena, op: str, axes: Mapping[int, int], box: Mapping[int, Pred], variables: tuple[int, ...],
-    condition: Pred, body: Real, inhabited: bool,
+    condition: Pred, body: Real, inhabited: bool, solves: bool,
 ) -> Summand:
     """Coordinates that data determine are replaced; other conditions on data go to the body.
 
     Where such a coordinate lies is not asked: an update that goes there is shown to be in bounds.
     """
     rest, determined = list(arena.conjuncts(condition)), {}
-    for d, o in axes.items():
+    for d, o in axes.items() if solves else ():
         for p in rest:
             image = _solved(arena, p, o)
             if image is not None:

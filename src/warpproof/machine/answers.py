@@ -37,7 +37,7 @@ from warpproof.domains import (
     Vote,
     WarpSync,
 )
-from warpproof.machine import symbolic_atomics, symbolic_matrix, symbolic_warp
+from warpproof.machine import shared_updates, symbolic_atomics, symbolic_matrix, symbolic_warp
 from warpproof.machine.alignment import Divisors
 from warpproof.machine.bases import by_base
 from warpproof.machine.exchange import lane_mask
@@ -472,9 +472,11 @@ class Answers:
         if count is not None and threads != self.arena.lanes:
             return m.roles.named(number, threads)
         m.roles.used_by(number, np.ones(self.arena.lanes, bool))
-        m.trace.barriers.append(BarrierEvent(m.path.condition(), m.current))
-        m.crossing.barrier()
         if not m.conditional():  # else what came before may still be going on
+            shared_updates.settle(m)
+        m.trace.barriers.append(BarrierEvent(m.path.condition(), m.current, loops=tuple(m.path.loops)))
+        m.crossing.barrier()
+        if not m.conditional():
             m.shared.footprint.clear()
         return None
 

@@ -32,8 +32,8 @@ class Footprint:
     """Accesses of one barrier interval, and asynchronous copies outstanding at any time. `cells` counts the units of
     shared memory."""
 
-    __slots__ = ("clock", "groups", "lanes", "pending", "read_at", "read_time", "reader", "write_time", "writer",
-                 "written_at")
+    __slots__ = ("clock", "groups", "lanes", "pending", "read_at", "read_time", "reader", "updated", "write_time",
+                 "writer", "written_at")
 
     def __init__(self, cells: int, lanes: int) -> None:
         self.lanes = lanes
@@ -46,6 +46,7 @@ class Footprint:
         self.clock = 0
         self.write_time: Times = np.zeros(cells, np.int64)
         self.read_time: Times = np.zeros(cells, np.int64)
+        self.updated: BoolVector = np.zeros(cells, bool)  # where all writes are atomic updates
 
     def copy(self) -> Footprint:
         """An independent copy."""
@@ -54,6 +55,7 @@ class Footprint:
         new.written_at, new.read_at = self.written_at.copy(), self.read_at.copy()
         new.pending, new.groups, new.clock = self.pending.copy(), self.groups, self.clock
         new.write_time, new.read_time = self.write_time.copy(), self.read_time.copy()
+        new.updated = self.updated.copy()
         return new
 
     def clear(self) -> None:
@@ -65,6 +67,7 @@ class Footprint:
         """Every cell counts as written and read by several threads, in no order."""
         self.writer.fill(_MANY)
         self.reader.fill(_MANY)
+        self.updated.fill(False)
 
     def warp_barrier(self, mask: BoolVector | None = None) -> None:
         """All lanes of every warp (of those in `mask`) have met: their own earlier accesses are ordered for the whole
@@ -153,14 +156,7 @@ class Footprint:
 
     def read_any(self, cells: IntVector, lanes: IntVector, instruction: int) -> int | None:
         """Record that each of `lanes` may read any of `cells`; the instruction of a conflicting write, or None."""
-        codes = self.writer[cells]
-        warps = np.unique(lanes // 32)
-        ordered = codes == _NOBODY
-        if len(lanes) == 1:
-            ordered |= codes == lanes[0]
-        if len(warps) == 1:
-            ordered |= codes == self.lanes + warps[0]
-        ordered |= np.logical_and.reduce([self._grouped(codes, np.full(len(cells), t)) for t in 32 * warps])
+        ordered = self._before_all(self.writer[cells], lanes)
         if len(lanes) == 1:
             self._merge(self.reader, cells, np.full(len(cells), lanes[0]))
         else:
@@ -169,6 +165,17 @@ class Footprint:
             self.read_time[cells] = self.clock
         self.read_at[cells] = instruction
         return self._first_at(~ordered | (self.pending.stage[cells] > 0), cells)
+
+    def _before_all(self, codes: Codes, lanes: IntVector) -> npt.NDArray[np.bool_]:
+        """Where the access of a code comes before what each of the lanes does now."""
+        warps = np.unique(lanes // 32)
+        ordered = np.asarray(codes == _NOBODY)
+        if len(lanes) == 1:
+            ordered |= codes == lanes[0]
+        if len(warps) == 1:
+            ordered |= codes == self.lanes + warps[0]
+        ordered |= np.logical_and.reduce([self._grouped(codes, np.full(len(codes), t)) for t in 32 * warps])
+        return ordered
 
     def write(
         self, cells: IntVector, lanes: IntVector, instruction: int, alike: bool = False
@@ -185,6 +192,22 @@ class Footprint:
             found = (int(np.argmax(twice)), instruction)
         self._merge(self.writer, cells, lanes)
         self.written_at[cells] = instruction
+        return found
+
+    def update(self, cells: IntVector, lanes: IntVector, instruction: int) -> int | None:
+        """Record that any of `lanes` may update any of `cells` atomically; the instruction of a conflicting access that
+        is no such update, or None."""
+        free = self._before_all(self.writer[cells], lanes) | self.updated[cells]
+        seen = self._before_all(self.reader[cells], lanes)
+        clash = ~(free & seen) | (self.pending.stage[cells] > 0)
+        found = None
+        if clash.any():
+            k = int(cells[int(np.argmax(clash))])
+            found = int(self.read_at[k] if self.written_at[k] < 0 else self.written_at[k])
+        self.updated[cells] |= self.writer[cells] == _NOBODY
+        self.writer[cells] = _MANY
+        self.clock += 1
+        self.write_time[cells], self.written_at[cells] = self.clock, instruction
         return found
 
     def _first_at(self, clash: npt.NDArray[np.bool_], cells: IntVector) -> int | None:
@@ -209,10 +232,13 @@ class Footprint:
         codes[cells] = new
         back = codes[cells]
         codes[cells[back != new]] = _MANY
+        if codes is self.writer:
+            self.updated[cells] = False
 
     def union(self, other: Footprint) -> Footprint:
         """Accesses of either."""
         out = self.copy()
+        out.updated = (self.updated | (self.writer == _NOBODY)) & (other.updated | (other.writer == _NOBODY))
         for mine, theirs, at, their_at in (
             (out.writer, other.writer, out.written_at, other.written_at),
             (out.reader, other.reader, out.read_at, other.read_at),
@@ -228,7 +254,8 @@ class Footprint:
 
     def within(self, other: Footprint) -> bool:
         """True when every access here is one of `other`'s."""
-        return self.pending.within(other.pending) and all(
+        plain = (self.writer != _NOBODY) & ~self.updated
+        return self.pending.within(other.pending) and not (plain & other.updated).any() and all(
             bool(np.all((a == _NOBODY) | (a == b) | (b == _MANY)))
             for a, b in ((self.writer, other.writer), (self.reader, other.reader))
         )

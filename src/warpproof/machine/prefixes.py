@@ -79,6 +79,11 @@ class Prefixes:
             if self._mentions(a.value) or self._mentions(a.path) or self._touched(a.index):
                 value = None if a.value is None else moved(self.machine.dom, put, a.value)
                 trace.accesses[k] = replace(a, value=value, path=put.pred(a.path), index=put.poly(a.index))
+        for k in range(mark[7], len(trace.updates)):
+            u = trace.updates[k]
+            if self._mentions(u.value) or self._mentions(u.path) or self._touched(u.offset):
+                value = moved(self.machine.dom, put, u.value)
+                trace.updates[k] = replace(u, value=value, path=put.pred(u.path), offset=put.poly(u.offset))
         self.without(trace.maxima.keys())._fill_conditions(mark)
 
     def without(self, atoms: AbstractSet[int]) -> Prefixes:

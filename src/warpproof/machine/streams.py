@@ -67,7 +67,7 @@ class Streams:
             raise Unsupported("barrier", "warps that meet in loops, inside a loop or branch, or a second time")
         if set(m.roles.users) & set(NUMBERS):
             raise Unsupported("barrier", "numbers of barriers at which other warps have met before")
-        if (foot.writer >= 0).any() or (foot.reader != -1).any() or foot.pending.stage.any():
+        if (foot.writer != -1).any() or (foot.reader != -1).any() or foot.pending.stage.any():
             raise Unsupported("barrier", "warps that go separate ways with shared-memory accesses still unordered")
 
     def _end(self) -> None:

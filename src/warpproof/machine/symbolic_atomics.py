@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from warpproof.core import Unsupported
 from warpproof.domains import Atomic, Float, Int, ScalarType, Undef, Value
+from warpproof.machine import shared_updates
 from warpproof.machine.setup import BufferInfo
 from warpproof.machine.uses import reads
 from warpproof.ptx import syntax
@@ -34,10 +35,14 @@ def update(m: SymbolicMachine, effect: Atomic) -> Value | None:
             update(m, replace(effect, address=address))
     if not split:
         space, name, offset = answers.space(effect)
-        if space != "global":
+        if space == "shared":
+            given: Any = effect.args[0]
+            shared_updates.record(m, effect, offset, given)
+        elif space != "global":
             raise Unsupported(_name(effect), f"atomic updates of {space} memory have no symbolic meaning yet")
-        info, index, per = answers.elements(name, offset, effect.type, 1)
-        _record(m, effect, info, index, per)
+        else:
+            info, index, per = answers.elements(name, offset, effect.type, 1)
+            _record(m, effect, info, index, per)
     return Undef(effect.type.width, "the old value of an atomic update") if effect.returns else None
 
 

@@ -59,6 +59,28 @@ class SharedAccess:
             self._touch(cells, size, write=True)
         return cells
 
+    def updated(self, offset: Poly, width: int) -> IntVector | None:
+        """The cells that an atomic update may reach, recorded as updated; None outside of shared memory."""
+        m = self.machine
+        lanes = np.nonzero(m.path.mask)[0]
+        if offset.is_constant():
+            found = self._cells(offset, width)
+            if found is None:
+                return None
+            cells = np.unique(found[lanes])
+        else:
+            cells = reach(m, offset, width).cells
+            if not m.shared.in_bounds(cells, width):
+                self._hazard("shared-bounds", "shared memory is accessed outside its allocation")
+                return None
+        clash = m.shared.footprint.update(cells, lanes, m.current)
+        if clash is not None:
+            m.trace.hazards.append(
+                Hazard("race", "shared memory updated atomically while another thread's plain access is unordered",
+                       m.current, clash, m.path.condition())
+            )
+        return cells
+
     def _touch(self, cells: IntVector, width: int, write: bool, alike: bool = False) -> None:
         m = self.machine
         lanes = np.nonzero(m.path.mask)[0]

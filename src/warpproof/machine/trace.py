@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from warpproof.domains import Value
+from warpproof.domains import ScalarType, Value
 from warpproof.terms import Arena, Pred, Real, TermMap
 
-Mark = tuple[int, int, int, int, int, int, int]
+Mark = tuple[int, int, int, int, int, int, int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +54,7 @@ class BarrierEvent:
     instruction: int
     warp: bool = False
     members: bytes | None = None
+    loops: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +125,23 @@ class Meeting:
 
 
 @dataclass(frozen=True, slots=True)
+class SharedUpdate:
+    """An atomic addition to shared memory at a byte offset, by the lanes of `path` in every iteration of `loops`.
+
+    `cells` are all that it may reach, `lanes` those that may be active (both as bytes of int64).
+    """
+
+    offset: Any  # Poly
+    cells: bytes
+    value: Value
+    type: ScalarType
+    path: Pred
+    loops: tuple[int, ...]
+    lanes: bytes
+    instruction: int
+
+
+@dataclass(frozen=True, slots=True)
 class Source:
     """Where `condition` holds a get reads what the put with number `put` left in its iteration `at` (polynomials by
     the put's loops), in lane t what its lane lanes[t] left."""
@@ -156,6 +174,8 @@ class Trace:
     sync: list[SyncEvent] = field(default_factory=list)
     handovers: list[Handover] = field(default_factory=list)
     meetings: list[Meeting] = field(default_factory=list)
+    updates: list[SharedUpdate] = field(default_factory=list)
+    settled: int = 0  # of the updates, those that are in the cells
     executed: set[int] = field(default_factory=set)
     maxima: dict[int, RunningMaximum] = field(default_factory=dict)
     steps: int = 0
@@ -163,12 +183,14 @@ class Trace:
     def mark(self) -> Mark:
         """A point to rewind to."""
         return (len(self.accesses), len(self.obligations), len(self.barriers), len(self.hazards), len(self.sync),
-                len(self.handovers), len(self.meetings))
+                len(self.handovers), len(self.meetings), len(self.updates), self.settled)
 
     def rewind(self, mark: Mark) -> None:
         """Forget everything recorded since `mark`."""
         del self.accesses[mark[0] :], self.obligations[mark[1] :], self.barriers[mark[2] :], self.hazards[mark[3] :]
         del self.sync[mark[4] :], self.handovers[mark[5] :], self.meetings[mark[6] :]
+        del self.updates[mark[7] :]
+        self.settled = mark[8]
 
     def replace_guard(self, arena: Arena, mark: Mark, old: Pred, new: Pred) -> None:
         """Put `new` for the path condition `old` in everything recorded since `mark`."""
@@ -190,3 +212,5 @@ class Trace:
             self.handovers[i] = replace(h, load=replace(h.load, path=swap.pred(h.load.path)))
         for i in range(mark[6], len(self.meetings)):
             self.meetings[i] = replace(self.meetings[i], path=swap.pred(self.meetings[i].path))
+        for i in range(mark[7], len(self.updates)):
+            self.updates[i] = replace(self.updates[i], path=swap.pred(self.updates[i].path))

@@ -41,7 +41,10 @@ def _length(launch: SymbolicLaunch) -> int:
 
 
 def _changes(launch: SymbolicLaunch) -> Iterator[SymbolicLaunch]:
-    """The launch with a size expressed by one of the outputs' extents, in which it has the factor 1."""
+    """The launch with a size expressed by one of the outputs' extents, in which it has the factor 1.
+
+    The rest of the size must not be negative: sums of what is not negative stay so in products.
+    """
     outputs = [b for b in launch.buffers.values() if b.kind != "ptr_in" and b.contiguous and len(b.shape) > 1]
     extents = {e for b in outputs for e in b.shape}
     for extent in sorted(extents, key=lambda e: e.key):
@@ -49,7 +52,8 @@ def _changes(launch: SymbolicLaunch) -> Iterator[SymbolicLaunch]:
                                         for m in extent.terms if m):
             continue
         for m, c in extent.terms.items():
-            if m and c == 1:
+            least = launch.arena.bounds(Poly({m: 1}) - extent)[0] if m and c == 1 else None
+            if least is not None and least >= 0:
                 yield _changed(launch, m[0], extent)
 
 
@@ -62,4 +66,6 @@ def _changed(launch: SymbolicLaunch, size: int, extent: Poly) -> SymbolicLaunch:
         if k is not None:  # k - extent ≤ 0
             low = k if low is None else max(low, k)
     unknown = arena.symbol("size", f"({linear_text(arena, extent)})", low, high)
-    return substituted(launch, size, unknown - extent + Poly({(size,): 1}))
+    value = unknown - extent + Poly({(size,): 1})
+    arena.note(value, *arena.ranges.get(size, (None, None)))
+    return substituted(launch, size, value)

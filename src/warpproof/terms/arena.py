@@ -340,7 +340,8 @@ class Arena(PlaceArena):
         """The integer sum of `body` over the values of `atom` in `domain`, as a `sum` unknown."""
         b = self._variable(atom, max(self.poly_height(body), domain.height), self.poly_free(body) | domain.free)
         rename = self.substitution({atom: Poly({(b,): 1})})
-        return self.derived("sum", (rename.poly(body),), rename.pred(domain), b)
+        explicit = self._range_preds(atom, b) if domain.op != "dom" else ()
+        return self.derived("sum", (rename.poly(body),), self.conj((rename.pred(domain), *explicit)), b)
 
     def _range_preds(self, atom: int, b: int) -> tuple[Pred, ...]:
         """The known range of a variable as conditions on the bound variable, which itself has no range."""
