@@ -15,7 +15,7 @@ import numpy as np
 
 from warpproof.algebra import support
 from warpproof.solve.facts import Facts
-from warpproof.solve.pieces import Piece
+from warpproof.solve.pieces import Piece, without_other_blocks
 from warpproof.terms import Arena, Poly, Pred, const
 
 _MOST: Final = 512
@@ -187,7 +187,8 @@ def in_order(facts: Facts, pieces: Sequence[Piece], extents: Sequence[Poly]) -> 
         return False
     at = arena.fresh("index", "j", 0, None)
     inside = arena.le(arena.variable(at) - extents[rest[0]] + 1)
-    return Consecutive(facts).holds((at.id, (inside,)), alone, arena.true)
+    known = Facts(arena, without_other_blocks(arena, facts.base, pieces[0].blocks))
+    return Consecutive(known).holds((at.id, (inside,)), alone, arena.true)
 
 
 def _block_of(pieces: Sequence[Piece], k: int) -> int | None:
