@@ -151,3 +151,14 @@ def test_ctas_that_are_not_counted_are_not_known_to_be_there() -> None:
         guards = (a.le(k - n + 1), *((a.le(1 - r),) if guarded else ()))
         piece = Piece(guards, (i.id,), tuple(y.atoms()), (y, k))
         assert in_order(facts, [piece], (s, n)) is right
+
+
+def test_a_condition_that_differs_by_lane_in_an_unknown_way_is_not_a_run() -> None:
+    a = Arena(2)
+    n, r = a.symbol("size", "n", 1, 100), a.symbol("size", "r", 1, 100)
+    b = a.symbol("block", "block.x", 0, None)
+    i, unknown = a.fresh("loop", "i", 0, None), a.fresh("state", "a value that did not close")
+    x = a.variable(i)
+    first = a.lane_mask(np.arange(2) == 0)
+    piece = Piece((first, a.le(x - n + 1), a.le(a.variable(unknown) - 3)), (i.id,), tuple(b.atoms()), (b, x))
+    assert not in_order(Facts(a, (a.le(b - r + 1),)), [piece], (r, n))
