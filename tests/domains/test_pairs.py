@@ -12,7 +12,7 @@ import pytest
 from warpproof.algebra import Normaliser
 from warpproof.domains import READINGS, Reading
 from warpproof.domains.pairs import Pairs
-from warpproof.terms import Arena, Poly, Pred, Real
+from warpproof.terms import Access, Arena, Poly, Pred, Real, const
 
 VALUES, PLACES = range(3), range(2)
 COMPARISONS = [(op, swap) for op in ("lt", "le") for swap in (False, True)]
@@ -130,3 +130,21 @@ def test_which_ties_are_read(how: tuple[str, bool], tie: str, ordered: bool, pla
     chosen = choice(a, first, second, how, tie)
     top = a.maximum(first[0], second[0])
     assert [r.place for r in READINGS if r.value == 1 and pairs.read(chosen, top, r) is not None] == places
+
+
+def test_folds_next_to_each_other_do_not_share_their_iteration() -> None:
+    """Positions 0, 1, 4, 5, … and 2, 3, 6, 7, …: in each iteration the first comes before the second, but 4 does not
+    come before 2."""
+    a = Arena(1)
+    n = a.symbol("size", "n", 1, 1000)
+    pairs = Pairs(a, Normaliser(a), lambda p: False)
+    folds = []
+    for shift in (0, 2):
+        i = a.fresh("loop", "i", 0, None)
+        x = a.variable(i)
+        at = a.floor_div(x, const(2)) * 2 + x + shift
+        value, domain = a.load(Access("x", 0), at), a.conj((a.le(-x), a.le(x - n + 1)))
+        folds.append([a.fold("max", i.id, domain, y) for y in (value, a.placed(value, at))])
+    (first, one), (second, two) = folds
+    chosen = a.derived("phi", (a.place(two), a.place(one)), a.fcmp("lt", first, second))
+    assert all(pairs.read(chosen, a.maximum(first, second), r) is None for r in READINGS)

@@ -137,3 +137,28 @@ def test_the_range_of_a_variable_ends_it_where_a_guard_does_not() -> None:
     piece = Piece((a.le(a.variable(i) - n + 1),), (i.id,), (), (a.variable(i),))
     whole = (at.id, (a.le(a.variable(at) - n + 1),))
     assert not Consecutive(Facts(a, ())).holds(whole, [piece], a.true)
+
+
+def test_ctas_that_are_not_counted_are_not_known_to_be_there() -> None:
+    """Where r = 0 the launch is empty, though the CTAs of each row say nothing of that."""
+    for guarded, right in ((False, True), (True, False)):
+        a = Arena(1)
+        r, s, n = (a.symbol("size", name, 0, 100) for name in "rsn")
+        x, y = (a.symbol("block", f"block.{axis}", 0, None) for axis in "xy")
+        facts = Facts(a, (a.le(x - r + 1), a.le(y - s + 1)))
+        i = a.fresh("loop", "i", 0, None)
+        k = a.variable(i)
+        guards = (a.le(k - n + 1), *((a.le(1 - r),) if guarded else ()))
+        piece = Piece(guards, (i.id,), tuple(y.atoms()), (y, k))
+        assert in_order(facts, [piece], (s, n)) is right
+
+
+def test_a_condition_that_differs_by_lane_in_an_unknown_way_is_not_a_run() -> None:
+    a = Arena(2)
+    n, r = a.symbol("size", "n", 1, 100), a.symbol("size", "r", 1, 100)
+    b = a.symbol("block", "block.x", 0, None)
+    i, unknown = a.fresh("loop", "i", 0, None), a.fresh("state", "a value that did not close")
+    x = a.variable(i)
+    first = a.lane_mask(np.arange(2) == 0)
+    piece = Piece((first, a.le(x - n + 1), a.le(a.variable(unknown) - 3)), (i.id,), tuple(b.atoms()), (b, x))
+    assert not in_order(Facts(a, (a.le(b - r + 1),)), [piece], (r, n))

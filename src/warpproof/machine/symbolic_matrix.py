@@ -120,7 +120,7 @@ class _Fragment:
                 self.part[row, column] = i * per + j
                 self.lane[row, column] = np.arange(32)
         self._taken = machine.fragments
-        self._key = (tuple(x.id for x in self.parts), self.part.tobytes(), self.lane.tobytes())
+        self._key = (shape, tuple(x.id for x in self.parts), self.part.tobytes(), self.lane.tobytes())
 
     def take(self, row: IntVector, column: IntVector) -> Real:
         """The node whose lane l of each warp is element (row[l], column[l])."""

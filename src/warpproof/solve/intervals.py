@@ -14,8 +14,9 @@ from typing import Final
 import numpy as np
 
 from warpproof.algebra import support
+from warpproof.core import Unsupported
 from warpproof.solve.facts import Facts
-from warpproof.solve.pieces import Piece
+from warpproof.solve.pieces import Piece, without_other_blocks
 from warpproof.terms import Arena, Poly, Pred, const
 
 _MOST: Final = 512
@@ -163,12 +164,15 @@ class Consecutive:
         return _interleaved(found)
 
     def _run(self, p: Piece, lane: int) -> list[Run] | None:
-        """The run of a piece at a lane, none where its guards exclude the lane."""
+        """The run of a piece at a lane, none where its guards exclude the lane; None where it cannot be said."""
         here = self.arena.permutation_map(np.full(self.arena.lanes, lane))
-        guards = [h for g in p.guards for h in self.arena.conjuncts(here.pred(g))]
+        try:
+            guards = [h for g in p.guards for h in self.arena.conjuncts(here.pred(g))]
+            index = here.poly(p.index[0])
+        except Unsupported:  # values that each lane has of its own
+            return None
         if any(g.op == "false" for g in guards):
             return []
-        index = here.poly(p.index[0])
         found = run_of(self.arena, p.loops[0], guards, index) if p.loops else Run(index, 1, const(1), tuple(guards))
         return None if found is None else [found]
 
@@ -187,7 +191,8 @@ def in_order(facts: Facts, pieces: Sequence[Piece], extents: Sequence[Poly]) -> 
         return False
     at = arena.fresh("index", "j", 0, None)
     inside = arena.le(arena.variable(at) - extents[rest[0]] + 1)
-    return Consecutive(facts).holds((at.id, (inside,)), alone, arena.true)
+    known = Facts(arena, without_other_blocks(arena, facts.base, pieces[0].blocks))
+    return Consecutive(known).holds((at.id, (inside,)), alone, arena.true)
 
 
 def _block_of(pieces: Sequence[Piece], k: int) -> int | None:

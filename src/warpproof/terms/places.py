@@ -7,7 +7,8 @@ node is below all of them. `place` is the position of a greatest pair.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -87,14 +88,20 @@ class PlaceArena(RealArena):
             else:
                 yield Leaf(guard, y, (self.variable(self.fresh("undef", "a position")),), elsewhere)
 
+    @abstractmethod
+    def substitute_poly(self, p: Poly, atoms: Mapping[int, Poly]) -> Poly:
+        """p with atoms replaced (see the mapping module)."""
+
     def _at_ends(self, p: Poly, ends: Ends) -> list[Poly]:
-        """The position at the ends of the intervals that its bound variables run over, where it is linear in each; a
-        bound variable that is left has no range."""
+        """The position at the ends of the intervals that its bound variables run over, where it is linear in each; one
+        that is left becomes an unknown of its own, as folds next to each other have the same bound variable."""
         out = [p]
         for b, values in reversed(ends):
             if values and all(b not in self.poly_free(r) for q in out for r in q.split(b)):
                 out = [rest + slope * v for q in out for slope, rest in (q.split(b),) for v in values]
-        return out
+        left = {b for b, _ in ends if any(b in self.poly_free(q) for q in out)}
+        own = {b: self.variable(self.fresh("index", "a position's bound variable")) for b in sorted(left)}
+        return [self.substitute_poly(q, own) for q in out] if own else out
 
     def _ends(self, domain: Pred, b: int) -> tuple[Poly, ...]:
         """Values with all of the domain between them."""
