@@ -336,3 +336,32 @@ def test_exchange_between_resident_ctas() -> None:
 ])
 def test_wrong_exchanges_are_not_proved(parts: tuple[str, ...]) -> None:
     assert not proved(exchange(*parts), exchanged)
+
+
+# ---------------------------------------------------------------------- one instruction that waits several times
+TWO = """mov.u32 %r30, 0; mov.u64 %d30, %d24; mov.u64 %d31, %d27; mov.u64 %d32, %d25;
+    NEXT: @%p1 bra HEARD; L: ld.relaxed.gpu.global.u32 %r10, [%d30]; setp.eq.s32 %p3, %r10, 0; @%p3 bra L; HEARD:
+    FENCED bar.sync 0; ld.global.f32 %f2, [%d31]; st.global.f32 [%d32], %f2;
+    add.s64 %d30, %a_late, %d21; add.s64 %d31, %a_more, %d26; add.s64 %d32, %a_z, %d20;
+    add.s32 %r30, %r30, 1; setp.lt.s32 %p8, %r30, 2; @%p8 bra NEXT;"""
+MORE = """add.f32 %f1, %f1, %f1; add.s64 %d33, %a_more, %d20; st.global.f32 [%d33], %f1; bar.sync 0; @%p1 bra DONE;
+    add.s64 %d34, %a_late, %d21; st.release.gpu.global.u32 [%d34], 1; bra DONE; TAKE:"""
+
+
+@pytest.mark.parametrize(("fence", "good"), [
+    ("fence.acq_rel.gpu;", True), ("setp.ne.s32 %p7, %r30, 0; @%p7 bra PAST; fence.acq_rel.gpu; PAST:", False),
+    ("setp.ne.s32 %p7, %r30, 1; @%p7 bra PAST; fence.acq_rel.gpu; PAST:", False),
+])
+def test_fences_of_another_turn_of_an_unrolled_loop(fence: str, good: bool) -> None:
+    """Two waits by one instruction: a fence behind the first one does nothing for what the second one hears."""
+    tell = "@%p1 bra TOLD; st.release.gpu.global.u32 [%d24], 1; TOLD:"
+    params = (*PAIRS, ("more", "ptr_inout", "f32", ("n", "64")), ("late", "ptr_inout", "u32", ("n",)),
+              ("z", "ptr_out", "f32", ("n", "64")))
+    marks = {"buf": {"scratch": True}, "more": {"scratch": True}, "ready": ZERO, "late": ZERO, "ticket": ZERO}
+
+    def reference(x: Any, buf: Any, ready: Any, ticket: Any, more: Any, late: Any, n: Any) -> dict[str, Any]:
+        return {"y": np.square(x)[:, ::-1], "z": 2 * np.square(x)[:, ::-1]}
+
+    body = "\n".join((DRAW, ROLE, STORE, BAR, tell, MORE, TWO.replace("FENCED", fence)))
+    kernel = Small(body, params, ("n",), ("n >= 1", "n <= 100000"), ("2 * n",), extra=marks)
+    assert proved(kernel, reference) == good

@@ -103,6 +103,17 @@ def test_the_cta_before_must_be_running() -> None:
     assert "cooperative" in claim.hint
 
 
+@pytest.mark.parametrize("which", ["shr.u32 %r40, %r20, 1;", "shr.u32 %r40, %r20, 3;"])
+def test_the_turn_before_is_at_another_counter(which: str) -> None:
+    """The row of counters is chosen by a quotient of the turn: whoever starts a row waits for a number never stored."""
+    place = PLACE.replace("mul.wide.u32 %d22, %c, 4;",
+                          f"{which} mad.lo.s32 %r40, %r40, %i_n, %c; mul.wide.u32 %d22, %r40, 4;")
+    params = (PARAMS[0], ("turn", "ptr_inout", "u32", ("m * n",)), PARAMS[2])
+    assert not proved(replace(split(place, *GOOD[1:]), params=params), squares)
+    place = PLACE.replace("mul.wide.u32 %d22, %c, 4;", "shr.u32 %r40, %c, 0; mul.wide.u32 %d22, %r40, 4;")
+    assert proved(replace(split(place, *GOOD[1:]), params=params), squares)
+
+
 def test_a_counter_that_does_not_start_at_zero() -> None:
     assert not proved(split(*GOOD, turn={"scratch": True}), squares)
 

@@ -276,8 +276,11 @@ class _Protocols(Cores):
         return (operation(self.trace.sync[own], "r8"), *between, *take), ("bne r0, 2, LW0",)
 
     def _position(self, event: SyncEvent) -> int:
-        heard = (event.kind, event.instruction)
-        return next(k for k, e in enumerate(self.trace.sync) if (e.kind, e.instruction) == heard)
+        """Where the event itself is: one instruction may have left several, by an unrolled loop."""
+        at = next((k for k, e in enumerate(self.trace.sync) if e is event), None)
+        if at is None:
+            raise Unsupported("hand-over", "the event that a load relies on is not one of this run")
+        return at
 
     def _given(self, h: Handover, lane: int) -> tuple[str, ...]:
         end = next(k for k, e in enumerate(self.survey.sync) if e is h.given)

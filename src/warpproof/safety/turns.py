@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
+from warpproof.algebra import support
 from warpproof.core import Claim, Status
 from warpproof.machine import Access, SymbolicMachine, SyncEvent, Trace
 from warpproof.safety.cores import Core, Cores, operation, verdict
@@ -78,7 +79,7 @@ class Turnstiles(Cores):
         if self._drawn(turn):
             return turn.index.as_int() is not None
         number = self._number(turn)
-        if number not in self.blocks or any(number == a for a in turn.index.atoms()):
+        if number not in self.blocks or number in support(self.arena, (turn.index,)):
             return False
         piece = Piece((), (), self.blocks, (turn.index, turn.awaited))
         return bool(injective(Problem(self.arena, self.facts.launch), [piece], ("blocks",)).holds)
