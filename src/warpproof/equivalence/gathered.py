@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from warpproof.algebra import support
 from warpproof.core import Claim, Status, Unsupported
 from warpproof.domains import Float
 from warpproof.equivalence.contributions import Contributions
@@ -70,7 +71,7 @@ class Gathered:
         """The last CTA's value is the sum over all CTAs of the element that each has stored."""
         arena = self.arena
         value = final.value
-        if not isinstance(value, Float) or set(self.blocks) & set(final.index.atoms()):
+        if not isinstance(value, Float) or set(self.blocks) & set(support(arena, (final.index,))):
             return False
         total = self._total(part)
         rewriter = Rewriter(arena, self.checker.matcher, self.facts, total)

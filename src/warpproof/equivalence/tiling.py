@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from warpproof.algebra import support
 from warpproof.equivalence.summands import Summand
 from warpproof.solve import Answer, Facts, Piece, Problem, Region, covers, exactly_once, within, without_other_blocks
-from warpproof.terms import Poly, Pred
+from warpproof.terms import Arena, Poly, Pred
 
 
 def tiles(facts: Facts, op: str, s: Summand, pieces: Sequence[Piece]) -> Answer:
@@ -19,7 +20,7 @@ def tiles(facts: Facts, op: str, s: Summand, pieces: Sequence[Piece]) -> Answer:
     answer = _ask(facts, op, region, pieces)
     if answer.holds:
         return answer
-    for slot, block, step in _windows(pieces):
+    for slot, block, step in _windows(arena, pieces):
         if _partition(facts, region, slot, block, step):
             found = _ask(facts, op, _window(facts, region, slot, block, step), _fixed(pieces, block), (block,))
             if found.holds:
@@ -38,7 +39,7 @@ def _ask(facts: Facts, op: str, region: Region, pieces: Sequence[Piece], given: 
 
 
 # ---------------------------------------------------------------------- windows
-def _windows(pieces: Sequence[Piece]) -> Iterator[tuple[int, int, Poly]]:
+def _windows(arena: Arena, pieces: Sequence[Piece]) -> Iterator[tuple[int, int, Poly]]:
     """(position, block, step) where a piece's index is step·block + something, with a symbolic step."""
     seen: list[tuple[int, int, Poly]] = []
     for p in pieces:
@@ -46,7 +47,8 @@ def _windows(pieces: Sequence[Piece]) -> Iterator[tuple[int, int, Poly]]:
             for block in p.blocks:
                 step = index.split(block)[0]
                 found = (slot, block, step)
-                if step.as_int() is None and step.uniform() and block not in step.atoms() and found not in seen:
+                free = step.as_int() is None and step.uniform() and block not in support(arena, (step,))
+                if free and found not in seen:
                     seen.append(found)
                     yield found
 
