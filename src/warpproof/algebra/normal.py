@@ -208,11 +208,13 @@ class Normaliser:
         return None
 
     def _reduction(self, x: Real) -> Form:
-        """A sum over lanes, factors that are the same in all its lanes taken out."""
+        """A sum over lanes, factors that are the same in all its lanes taken out: as they are where a lane is one of
+        those that it sums over."""
         a = self.arena
         out: Form = {}
         matrix = a.matrix(x)
         first = np.ascontiguousarray(matrix[:, 0])
+        among = bool((matrix == np.arange(a.lanes)[:, None]).any(axis=1).all())
         for (g, factors, e), c in self.form(x.args[0]).items():
             outside = tuple((y, k) for y, k in factors if self._constant(y, matrix))
             inside = tuple((y, k) for y, k in factors if (y, k) not in outside)
@@ -225,7 +227,7 @@ class Normaliser:
             if not outside and not e_out and len(self.form(x.args[0])) == 1 and c == 1:
                 return self.forms.atom(x)
             moved = self.term({(a.true, outside, self.forms.exponent(e_out)): c})
-            factor = a.permute(moved, first, lazy=True)
+            factor = moved if among else a.permute(moved, first, lazy=True)
             out = add(out, self._reduced(self.forms.mul(self.form(factor), self._summed(inner, matrix))))
         return out
 
@@ -242,11 +244,14 @@ class Normaliser:
         if key not in self._rows:
             columns = (np.ascontiguousarray(matrix[:, q]) for q in range(matrix.shape[1]))
             first = self.arena.permute(y, np.ascontiguousarray(matrix[:, 0]), lazy=True)
-            self._rows[key] = all(self.arena.permute(y, q, lazy=True) is first for q in columns)
+            moved = [self.arena.permute(y, q, lazy=True) for q in columns]
+            self._rows[key] = all(x is first for x in moved) or (  # operands of an extremum may be in another order
+                y.op in ("max", "min") and all(self.canonical(x) is self.canonical(first) for x in moved))
         return self._rows[key]
 
     def _extremal(self, x: Real) -> Form:
-        parts = sorted({self.canonical(y) for y in self.arena.flatten(x, x.op)}, key=lambda y: y.id)
+        each = [self.canonical(y) for y in self.arena.flatten(x, x.op)]
+        parts = sorted({z for y in each for z in self.arena.flatten(y, x.op)}, key=lambda y: y.id)
         out = parts[0]
         for y in parts[1:]:
             out = self.arena.real(x.op, (out, y))
