@@ -40,9 +40,9 @@ def launch(params: list[dict[str, Any]], sizes: dict[str, list[int]], grid: str,
             "block": [block, 1, 1], "dynamic_shared": "0"}
 
 
-def verdict(subject: Subject, source: str) -> Verdict:
+def verdict(subject: Subject, source: str, seconds: float = 120.0) -> Verdict:
     """The verdict on a source under the subject's launch."""
     text = compile_cuda(source, kernel="k").text
     manifest = load_launch(subject.manifest)
     kernel = resolve(parse(text, "k.ptx"), "k")
-    return prove(Task(kernel, manifest, subject.reference, text, "k.ptx", {}, 120.0), lambda stage: None).verdict
+    return prove(Task(kernel, manifest, subject.reference, text, "k.ptx", {}, seconds), lambda stage: None).verdict

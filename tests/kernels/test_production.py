@@ -24,6 +24,7 @@ OPEN = {  # means merged over lanes, data-dependent stores, the library's tanh â
     "layernorm_welford": {"timeout", "unproved"}, "scatter_permutation": {"unsupported"},
 }
 OPEN_TIMEOUT_S = 15.0
+TWIN_TIMEOUT_S = 40.0  # half of it for what cannot be shown, before runs are tried
 SAID = re.compile(r"// WRONG \(([a-z, ]+)\): ")
 
 
@@ -54,7 +55,7 @@ def test_kernel_is_not_proved_yet(name: str) -> None:
 def test_wrong_twin_is_refuted(name: str) -> None:
     said = SAID.match((FOLDER / name / "bad.cu").read_text("utf-8"))
     assert said is not None
-    found = report(name, "bad.cu")
+    found = report(name, "bad.cu", TWIN_TIMEOUT_S)
     assert found.verdict.value == "REFUTED", {k: p.detail for k, p in found.properties.items() if p}
     assert found.counterexample
     wrong = [found.properties[name] for name in said[1].split(", ")]
