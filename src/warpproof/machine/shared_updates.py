@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T", Real, Poly)
 _WHAT: Final = "atomic updates of shared memory"
-_LANES: Final = 64  # that add to cells one by one
+_LANES: Final = 64  # that add floats to cells one by one
+_INTEGERS: Final = 4  # the same of integers, whose sum has a summand for each
 
 
 def record(m: SymbolicMachine, effect: Atomic, offset: Poly, value: Value) -> None:
@@ -228,10 +229,11 @@ class Reals:
             own = self.arena.lane_mask(np.asarray([bool(r) for r in rows]))
             return self.arena.sel(own, total, self.arena.zero)
         out = self.arena.zero
-        for t, own in _by_lane(rows) or ():
+        found = _by_lane(rows, _LANES)
+        for t, own in found or ():
             moved = self.arena.permute(x, np.full(self.arena.lanes, t), lazy=True)
             out = self.arena.add(out, self.arena.sel(self.arena.lane_mask(own), moved, self.arena.zero))
-        return out if _by_lane(rows) is not None else None
+        return out if found is not None else None
 
 
 class Integers:
@@ -261,7 +263,7 @@ class Integers:
 
     def gathered(self, x: Poly, rows: Sequence[Sequence[int]]) -> Poly | None:
         """Lane by lane."""
-        found = _by_lane(rows)
+        found = _by_lane(rows, _INTEGERS)
         if found is None:
             return None
         out = const(0)
@@ -270,9 +272,9 @@ class Integers:
         return out
 
 
-def _by_lane(rows: Sequence[Sequence[int]]) -> list[tuple[int, BoolVector]] | None:
-    """Each lane that is in a row, and in which rows."""
+def _by_lane(rows: Sequence[Sequence[int]], limit: int) -> list[tuple[int, BoolVector]] | None:
+    """Each lane that is in a row, and in which rows; None for more than `limit`."""
     lanes = sorted({t for r in rows for t in r})
-    if len(lanes) > _LANES:
+    if len(lanes) > limit:
         return None
     return [(t, np.asarray([t in r for r in rows])) for t in lanes]
