@@ -181,3 +181,14 @@ def test_entailment_agrees_with_enumeration(data: st.DataObject) -> None:
         if all(satisfies(a, h, {idof(x): u, idof(y): v}, lane) for h in hyps)
     )
     assert implies(Problem(a), hyps, goal).holds in (truth, None)
+
+
+def test_a_choice_by_a_condition_that_differs_by_lane_is_asked_lane_by_lane() -> None:
+    """Nothing else in the question differs by lane. What is not asserted may make an answer `sat`, never `unsat`."""
+    a = Arena(32)
+    x, y, z = size(a, "x"), size(a, "y"), size(a, "z")
+    odd = vec([(k * k) % 7 for k in range(32)])
+    chosen = a.derived("phi", (x, const(0)), a.eq(odd + y - 40)) * z
+    assert refute_le(a, chosen - 1, [a.le(x - 5)]) is not None
+    assert entails(a, [a.le(x - 5)], a.le(chosen - 1)).status != "unsat"
+    assert entails(a, [a.eq(chosen - 3)], a.le(2 - chosen)).status == "unsat"

@@ -11,6 +11,7 @@ import numpy as np
 
 from warpproof.core import Unsupported
 from warpproof.domains import Choice, Float, Int, Pack, Part, Undef, Value
+from warpproof.machine import shared_updates
 from warpproof.machine.extrema import Extrema
 from warpproof.machine.gauge import Gauge, Maximum
 from warpproof.machine.means import Means
@@ -62,6 +63,7 @@ class Closer:
             if known == len(self.results) + len(self.prefixes.starts):
                 break
         self.prefixes.fill(self.entry.mark)
+        shared_updates.closed(m, self.entry.mark, self.var.id, self.states)
         new = {n: carried[n] if n in carried else self._register(n, v, domain) for n, v in m.registers.items()}
         m.registers = {n: v for n, v in new.items() if v is not None}
         self._cells()

@@ -9,6 +9,7 @@ which the thread that adds is the variable of a sum: a thread counts where its a
 from __future__ import annotations
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 import numpy as np
@@ -17,7 +18,8 @@ from warpproof.algebra import is_data
 from warpproof.core import Unsupported
 from warpproof.domains import Atomic, Float, Int, Value, poisoned
 from warpproof.machine.reach import Carrier
-from warpproof.machine.trace import SharedUpdate
+from warpproof.machine.trace import Mark, SharedUpdate
+from warpproof.machine.upcoming import free_atoms
 from warpproof.terms import Arena, BoolVector, IntVector, Poly, Pred, Real, const
 
 if TYPE_CHECKING:
@@ -25,7 +27,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T", Real, Poly)
 _WHAT: Final = "atomic updates of shared memory"
-_LANES: Final = 64  # that add to cells one by one
+_LANES: Final = 64  # that add floats to cells one by one
+_INTEGERS: Final = 4  # the same of integers, whose sum has a summand for each
 
 
 def record(m: SymbolicMachine, effect: Atomic, offset: Poly, value: Value) -> None:
@@ -65,16 +68,27 @@ def settle(m: SymbolicMachine) -> None:
     trace.settled = len(trace.updates)
 
 
+def closed(m: SymbolicMachine, mark: Mark, var: int, unknown: AbstractSet[int]) -> None:
+    """Raise `Unsupported` where a loop that has been closed leaves updates that a sum over its iterations is not.
+
+    Those after its last barrier are in the cells when the next iteration reads them, and that iteration did not see
+    them. A value that did not close is another one in every iteration, which no sum over the iterations knows.
+    """
+    pending = m.trace.updates[max(mark[7], m.trace.settled) :]
+    if pending and any(var in b.loops and not b.warp and b.members is None for b in m.trace.barriers[mark[2] :]):
+        raise Unsupported(_WHAT, "a loop in which they come after its last barrier")
+    for u in pending:
+        if unknown & (free_atoms(m.arena, u.value) | free_atoms(m.arena, u.path) | m.arena.poly_free(u.offset)):
+            raise Unsupported(_WHAT, "in a loop, by what is carried around it and has no closed form")
+
+
 def _check(m: SymbolicMachine, u: SharedUpdate) -> None:
     """Raise `Unsupported` unless every thread that made the update is at this barrier, as often as now."""
     here = m.path.loops
-    inner = set(u.loops[len(here) :])
     if not m.path.cta_uniform() or list(u.loops[: len(here)]) != here:
         raise Unsupported(_WHAT, "a barrier that some threads do not reach after them")
     if not set(m.path.guards) <= set(m.arena.conjuncts(u.path)):
         raise Unsupported(_WHAT, "a barrier in a branch or loop that they were made before")
-    if any(inner & set(b.loops) for b in m.trace.barriers if not b.warp and b.members is None):
-        raise Unsupported(_WHAT, "a loop in which they come after its last barrier")
 
 
 class _Chunk:
@@ -124,7 +138,10 @@ class _Chunk:
     def _rows(self, u: SharedUpdate, lanes: IntVector) -> list[list[int]]:
         """By lane the lanes that add to its cell."""
         at = np.asarray(u.offset.lanes(self.arena.lanes)) // self.m.shared.unit
-        return [[t for t in lanes.tolist() if at[t] == c] if live else [] for c, live in zip(self.at, self.mask)]
+        rows: dict[int, list[int]] = {c: [] for c in self.at.tolist()}
+        for t in lanes.tolist():
+            rows.get(int(at[t]), []).append(t)
+        return [rows[c] for c in self.at.tolist()]
 
     def _over_threads(self, u: SharedUpdate, sums: Sums[T], lanes: IntVector, inner: Sequence[int]) -> T:
         """The sum over a thread's number, of what it adds where its address is that of the cell."""
@@ -205,15 +222,18 @@ class Reals:
         return self.arena.fold("add", variable, domain, x)
 
     def gathered(self, x: Real, rows: Sequence[Sequence[int]]) -> Real | None:
-        """A reduction over lanes where rows are of one length, else lane by lane."""
+        """A reduction over lanes where rows are of one length or empty, else lane by lane."""
         full = [r for r in rows if r]
         if full and len({len(r) for r in full}) == 1:
-            return self.arena.reduction("add", x, np.asarray([r or full[0] for r in rows], np.int64))
+            total = self.arena.reduction("add", x, np.asarray([r or full[0] for r in rows], np.int64))
+            own = self.arena.lane_mask(np.asarray([bool(r) for r in rows]))
+            return self.arena.sel(own, total, self.arena.zero)
         out = self.arena.zero
-        for t, own in _by_lane(rows) or ():
+        found = _by_lane(rows, _LANES)
+        for t, own in found or ():
             moved = self.arena.permute(x, np.full(self.arena.lanes, t), lazy=True)
             out = self.arena.add(out, self.arena.sel(self.arena.lane_mask(own), moved, self.arena.zero))
-        return out if _by_lane(rows) is not None else None
+        return out if found is not None else None
 
 
 class Integers:
@@ -243,7 +263,7 @@ class Integers:
 
     def gathered(self, x: Poly, rows: Sequence[Sequence[int]]) -> Poly | None:
         """Lane by lane."""
-        found = _by_lane(rows)
+        found = _by_lane(rows, _INTEGERS)
         if found is None:
             return None
         out = const(0)
@@ -252,9 +272,9 @@ class Integers:
         return out
 
 
-def _by_lane(rows: Sequence[Sequence[int]]) -> list[tuple[int, BoolVector]] | None:
-    """Each lane that is in a row, and in which rows."""
+def _by_lane(rows: Sequence[Sequence[int]], limit: int) -> list[tuple[int, BoolVector]] | None:
+    """Each lane that is in a row, and in which rows; None for more than `limit`."""
     lanes = sorted({t for r in rows for t in r})
-    if len(lanes) > _LANES:
+    if len(lanes) > limit:
         return None
     return [(t, np.asarray([t in r for r in rows])) for t in lanes]

@@ -20,6 +20,7 @@ from warpproof.algebra import (
     lane_classes,
     lane_fields,
     negation,
+    pred_polys,
     satisfies,
     split_lanes,
     support,
@@ -87,7 +88,10 @@ def weaken(f: Formula) -> Formula:
 
 
 def script(arena: Arena, formulas: Sequence[Formula], fields: LaneFields) -> str:
-    """Declarations, ranges, definitions of derived atoms and the formulas, for the lanes of `fields`."""
+    """Declarations, ranges, definitions of derived atoms and the formulas, for the lanes of `fields`.
+
+    What has no integer meaning, or differs by lane in another way than the fields, is left out: less is asserted.
+    """
     polys = [q for f in formulas for q in f.polys()]
     all_formulas = list(formulas)
     done: set[int] = set()
@@ -108,8 +112,7 @@ def script(arena: Arena, formulas: Sequence[Formula], fields: LaneFields) -> str
         lines.append(f"(assert (<= 0 {symbol_of(f)} {r - 1}))")
     lines.append(f"(assert (<= {poly_text(fields.position())} {len(fields.lanes) - 1}))")
     for g in all_formulas:
-        h = g.map(fields.uniform)
-        lines.append(f"(assert {formula_text(h)})")
+        lines.append(f"(assert {formula_text(weaken(g.map(fields.uniform)))})")
     return "\n".join(lines)
 
 
@@ -122,7 +125,8 @@ def _views(
     classes = lane_classes(arena, preds, support(arena, (), (*preds, *goals)), lanes)
     for part in (sub for c in classes for sub in split_lanes(arena, goals, (), c)):
         every = [q for f in (formula(arena, p, part) for p in (*preds, *goals)) for q in f.polys()]
-        every += [arg for a in support(arena, every) for arg in arena.atoms[a].args]
+        atoms = [arena.atoms[a] for a in support(arena, every) if a >= 0]
+        every += [q for atom in atoms for q in (*atom.args, *(pred_polys(atom.pred) if atom.pred is not None else ()))]
         found = vectors(every)
         fields = lane_fields(found, part)
         if fields is not None:
