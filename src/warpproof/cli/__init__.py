@@ -22,6 +22,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 128 + 13
     except KeyboardInterrupt:
         return 128 + 2
+    except Exception as error:  # exit code 1, Python's own for this, would say that something is refuted
+        if "--debug" in (sys.argv if argv is None else argv):
+            raise
+        print(f"internal error: {type(error).__name__}: {error}", file=sys.stderr)
+        return EXIT_INTERNAL
 
 
 def _run(argv: Sequence[str]) -> int:

@@ -26,7 +26,11 @@ def main() -> NoReturn:
     """Load, confine, serve, leave without any clean-up."""
     work, channel = WORKS[sys.argv[1]], Channel(int(sys.argv[2]), int(sys.argv[3]))
     order = channel.hear()
-    limit(order["memory"], int(sys.argv[4]))
+    try:
+        limit(order["memory"], int(sys.argv[4]))
+    except (OSError, ValueError) as error:
+        channel.say({"missing": "limits", "why": str(error)})
+        _leave(1)
     warnings.simplefilter("ignore")  # whatever a reference or library warns of is not part of the answer
     sys.setrecursionlimit(RECURSION_LIMIT)
     begun = guarded(lambda: work.begin(order["job"], channel))

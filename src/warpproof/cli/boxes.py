@@ -22,6 +22,7 @@ from warpproof.core import Reason
 from warpproof.sandbox import Program, compile_policy, encode, shipped_policy
 
 MAX_ANSWER_BYTES: Final = 256 << 20
+MAX_VALUES: Final = 1 << 23  # of a message: two bytes of JSON can be an object of a hundred
 MAX_NOISE_CHARS: Final = 20_000
 # What a worker that holds nothing of the user's gets of the environment: where Python and its packages are.
 _KEPT: Final = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME", "HOME",
@@ -171,7 +172,7 @@ class Box:
 
     def _parsed(self, line: bytearray) -> Mapping[str, Any] | Stopped:
         try:
-            message = json.loads(line)
+            message = json.loads(line) if sum(map(line.count, b"[{,:")) <= MAX_VALUES else None
         except (ValueError, RecursionError):
             message = None
         if not isinstance(message, dict):
@@ -216,6 +217,13 @@ def _exit_code(pid: int, seconds: float) -> int | None:
         time.sleep(0.01)
 
 
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # most of the real-time signals have no name
+        return f"signal {number}"
+
+
 def _cause_of_death(code: int, where: str, noise: str) -> Stopped:
     if code == -signal.SIGSYS:
         return Stopped(Reason.SANDBOX, f"killed for a system call that its policy does not allow{where}", noise)
@@ -225,5 +233,5 @@ def _cause_of_death(code: int, where: str, noise: str) -> Stopped:
         return Stopped(Reason.MEMORY, f"out of memory{where}", noise)
     if code == -signal.SIGXCPU:
         return Stopped(Reason.TIMEOUT, f"out of processor time{where}", noise)
-    how = f"died of {signal.Signals(-code).name}" if code < 0 else f"ended with code {code} and no answer"
+    how = f"died of {_signal_name(-code)}" if code < 0 else f"ended with code {code} and no answer"
     return Stopped(Reason.CRASH, f"the worker {how}{where}", noise)

@@ -68,7 +68,10 @@ class _Command:
             return _in_process(job)
         memory = int(arguments.memory * 2**30) if arguments.memory else default_memory()
         with Progress(sys.stderr, arguments.timeout) as progress:
-            return supervise(job, arguments.timeout, memory, progress.show, self.sandbox)
+            try:
+                return supervise(job, arguments.timeout, memory, progress.show, self.sandbox)
+            except OSError as error:
+                return Stopped(Reason.CRASH, f"workers cannot be started or talked to: {error}")
 
     def _finish(self, answer: Answer | Stopped) -> int:
         if isinstance(answer, Stopped):

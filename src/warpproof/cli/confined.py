@@ -8,9 +8,10 @@ from typing import Any, Final
 
 from warpproof.cli.boxes import Box, Guard, Stopped
 from warpproof.core import Reason
-from warpproof.sandbox import LAYERS, Program, Unconfined, held_filters
+from warpproof.sandbox import LAYERS, NEEDED, Program, Unconfined, held_filters
 
 SOLVER_BYTES: Final = 2 << 30
+_MAX_MILLISECONDS: Final = 1 << 31
 _QUESTION: Final = {"text": str, "milliseconds": int, "rlimit": int}
 
 
@@ -48,8 +49,7 @@ def confirm(program: Program, sandbox: Sandbox, message: Mapping[str, Any]) -> N
 
     Unconfined if the kernel holds anything else than what was proved. Nothing untrusted was sent to it yet.
     """
-    said = message["confined"]
-    layers, missing = dict.fromkeys(said["layers"]), dict(said["missing"])
+    layers, missing = _claimed(message["confined"], sandbox.mode)
     if sandbox.mode != "off":
         held = held_filters(int(message["pid"]))
         if isinstance(held, str):
@@ -63,6 +63,17 @@ def confirm(program: Program, sandbox: Sandbox, message: Mapping[str, Any]) -> N
                 raise Unconfined("read-back", "the process has no threads")
             layers["read-back"] = None
     sandbox.add(layers, missing)
+
+
+def _claimed(said: Mapping[str, Any], mode: str) -> tuple[dict[str, None], dict[str, str]]:
+    """The layers that a worker says are in force, and why others are not; Unconfined if the mode needs one of those."""
+    layers, missing = said.get("layers"), said.get("missing")
+    if not isinstance(layers, list) or not isinstance(missing, dict):
+        raise Unconfined("filter", "the worker does not say what confines it")
+    for layer in NEEDED[mode]:
+        if layer not in layers:
+            raise Unconfined(layer, "the worker does not say that it is in force")
+    return {name: None for name in LAYERS if name in layers}, {str(k): str(v) for k, v in missing.items()}
 
 
 def ready(box: Box, sandbox: Sandbox) -> Stopped | Mapping[str, Any] | None:
@@ -120,7 +131,8 @@ def converse(box: Box, solver: Solver, probe: Callable[[Mapping[str, Any]], Mapp
 
 def is_question(question: Mapping[str, Any]) -> bool:
     """Whether it can be put to a solver."""
-    return all(type(question.get(name)) is kind for name, kind in _QUESTION.items()) and question["milliseconds"] >= 0
+    proper = all(type(question.get(name)) is kind for name, kind in _QUESTION.items())
+    return proper and 0 <= question["milliseconds"] < _MAX_MILLISECONDS
 
 
 class Solver:

@@ -172,7 +172,7 @@ class _Relay:
 
     def __init__(self, to_input: int, output: int, error: int, guard: Guard) -> None:
         self._guard, self._passed, self._input = guard, 0, to_input
-        self._outs = {output: _Sink(sys.stdout), error: _Sink(sys.stderr)}
+        self._outs = {output: Sink(sys.stdout), error: Sink(sys.stderr)}
         self._pending = b""
         try:
             self._own = sys.stdin.fileno() if not sys.stdin.isatty() else -1
@@ -239,7 +239,7 @@ class _Relay:
         self._input = -1
 
 
-class _Sink:
+class Sink:
     """One of this process's streams. A terminal gets text without control characters, anything else the bytes."""
 
     def __init__(self, stream: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import sys
 import time
@@ -73,7 +74,12 @@ _MAX_INPUT_BYTES: Final = 64 << 20
 
 def _input(file: str) -> str:
     if file == "-":
-        return sys.stdin.read()
+        if sys.stdin is None:
+            raise OSError(errno.EBADF, "standard input is closed")
+        data = sys.stdin.buffer.read(_MAX_INPUT_BYTES + 1)
+        if len(data) > _MAX_INPUT_BYTES:
+            raise OSError(errno.EFBIG, f"larger than {_MAX_INPUT_BYTES >> 20} MiB")
+        return data.decode("utf-8")
     return read_regular(Path(file), _MAX_INPUT_BYTES).decode("utf-8")
 
 
@@ -87,7 +93,9 @@ def _do(arguments: argparse.Namespace) -> int:
     guard = Guard(sandbox.mode, int(arguments.memory * 2**30), time.monotonic() + arguments.timeout)
     made = run_work(arguments.work, text, guard, sandbox)
     if isinstance(made, str):
-        sys.stdout.write(made)
+        from warpproof.cli.launch import Sink
+
+        Sink(sys.stdout).write(made.encode("utf-8", "replace"))
         return 0
     if isinstance(made, Stopped):
         code = "BOX613" if made.reason is Reason.SANDBOX and not sandbox.seen else "BOX615"

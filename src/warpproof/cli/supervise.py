@@ -94,12 +94,14 @@ class _Run:
                 return Stopped(Reason.CRASH, "the worker said something that is no answer", self._box.noise())
         return None
 
-    def _start(self, request: dict[str, Any]) -> Mapping[str, Any] | None:
+    def _start(self, request: dict[str, Any]) -> Mapping[str, Any] | Stopped | None:
         """The kernel's file is read, and its compiler started, while the worker goes on loading the prover."""
         try:
             self._kernel = _Kernel(request, self._guard)
         except WarpproofError as error:
             return refusal(error)
+        except (KeyError, TypeError, ValueError, AttributeError):
+            return Stopped(Reason.CRASH, "the worker asked for no kernel that there can be", self._box.noise())
         return None
 
     def _hand_in(self, message: Mapping[str, Any]) -> Mapping[str, Any] | Stopped | None:

@@ -121,6 +121,6 @@ def stop(stopped: Stopped, as_json: bool, sandbox: Sandbox) -> int:
 
 def _write(path: str, text: str) -> None:
     try:
-        Path(path).write_text(text, encoding="utf-8")
+        Path(path).write_text(text, encoding="utf-8", errors="replace")
     except OSError as error:
         raise InputError("CLI602", f"cannot write {path!r}: {error.strerror}") from None

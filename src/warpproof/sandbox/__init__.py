@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from warpproof.sandbox.assembly import assemble, disassemble
     from warpproof.sandbox.closure import Closure, Crossing, blocked_script, certificate, check_certificate, close
     from warpproof.sandbox.compiler import compile_policy
-    from warpproof.sandbox.confinement import LAYERS, MODES, Confinement, Unconfined
+    from warpproof.sandbox.confinement import LAYERS, MODES, NEEDED, Confinement, Unconfined
     from warpproof.sandbox.decisions import Decision, Disagreement, Symbolic
     from warpproof.sandbox.inspection import Inspection, Passage, inspect, replay
     from warpproof.sandbox.instructions import Instruction, Program, decode, encode
@@ -39,7 +39,7 @@ _HOMES: Final = {
     "assembly": "assemble disassemble",
     "closure": "Closure Crossing blocked_script certificate check_certificate close",
     "compiler": "compile_policy",
-    "confinement": "LAYERS MODES Confinement Unconfined",
+    "confinement": "LAYERS MODES NEEDED Confinement Unconfined",
     "decisions": "Decision Disagreement Symbolic",
     "inspection": "Inspection Passage inspect replay",
     "instructions": "Instruction Program decode encode",
@@ -55,13 +55,13 @@ _HOMES: Final = {
     "validity": "check fault",
 }
 __all__ = [
-    "I386", "LAYERS", "MODES", "NAMES", "NATIVE", "SHIPPED", "STATEMENTS", "Call", "Closure", "Confinement", "Crossing",
-    "Decision", "Disagreement", "Edge", "Inspection", "Instruction", "Kernel", "Loaded", "Need", "Obligation",
-    "Passage", "Policy", "Program", "Rule", "Seen", "Symbolic", "Syscall", "Test", "Transitions", "Unconfined",
-    "assemble", "blocked_script", "certificate", "check", "check_certificate", "close", "combine", "compile_policy",
-    "decode", "describe", "disassemble", "encode", "fault", "filter_of", "firecracker_policy", "held_filters",
-    "inspect", "load_filter", "load_policy", "load_profile", "load_reader", "name_of", "number_of", "oci_policy",
-    "parse_action", "parse_test", "policy_of", "profile_of", "prove", "read_file", "read_groups", "read_input",
+    "I386", "LAYERS", "MODES", "NAMES", "NATIVE", "NEEDED", "SHIPPED", "STATEMENTS", "Call", "Closure", "Confinement",
+    "Crossing", "Decision", "Disagreement", "Edge", "Inspection", "Instruction", "Kernel", "Loaded", "Need",
+    "Obligation", "Passage", "Policy", "Program", "Rule", "Seen", "Symbolic", "Syscall", "Test", "Transitions",
+    "Unconfined", "assemble", "blocked_script", "certificate", "check", "check_certificate", "close", "combine",
+    "compile_policy", "decode", "describe", "disassemble", "encode", "fault", "filter_of", "firecracker_policy",
+    "held_filters", "inspect", "load_filter", "load_policy", "load_profile", "load_reader", "name_of", "number_of",
+    "oci_policy", "parse_action", "parse_test", "policy_of", "profile_of", "prove", "read_file", "read_groups", "read_input",
     "read_policy", "read_transitions", "replay", "run", "same_filter", "shipped_policy", "systemd_policy", "table",
     "transitions",
 ]

@@ -59,6 +59,13 @@ def describe(value: int) -> str:
     return f"{name}({data})" if data else name
 
 
+def _number(text: str) -> int | None:
+    try:
+        return int(text, 0)
+    except ValueError:
+        return None
+
+
 def parse_action(text: str) -> int:
     """The value that an action's text names: `allow`, `kill_process`, `errno(EPERM)`, `trace(7)`; BOX603 otherwise."""
     found = _TEXT.fullmatch(text.strip().lower())
@@ -70,8 +77,8 @@ def parse_action(text: str) -> int:
         if action == ERRNO:
             raise InputError("BOX603", "errno needs its number", hint="write errno(EPERM)")
         return action
-    number = getattr(errno, data.upper(), None) if data[0].isalpha() else int(data, 0)
-    if action not in WITH_DATA or number is None or not 0 <= number <= DATA_MASK:
+    number = getattr(errno, data.upper(), None) if data[0].isalpha() else _number(data)
+    if action not in WITH_DATA or not isinstance(number, int) or not 0 <= number <= DATA_MASK:
         raise InputError("BOX603", f"{text[:60]!r}: this action takes no such data")
     if action == ERRNO and number > MAX_ERRNO:
         raise InputError("BOX603", f"error numbers go up to {MAX_ERRNO}")

@@ -37,6 +37,9 @@ MODES: Final = {
     "off": "no confinement: only limits on memory and time",
 }
 
+_ALWAYS: Final = ("descriptors", "limits", "no-new-privileges", "filter")
+NEEDED: Final = {"auto": _ALWAYS, "strict": ("namespaces", "landlock", *_ALWAYS), "filter": _ALWAYS, "off": ()}
+
 
 class Unconfined(Exception):
     """A layer could not be put in force: nothing untrusted may run in this process."""
@@ -129,7 +132,10 @@ def isolate() -> int:
                 file.write(text)
     except OSError:
         pass  # a host that forbids the map, as Ubuntu's AppArmor does, leaves a user without a name and without rights
-    pid = os.fork()
+    try:
+        pid = os.fork()
+    except OSError as error:
+        raise Unconfined("namespaces", f"fork: {error.strerror}") from None
     if pid == 0:
         _prctl("namespaces", _PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getpid() != 1 or os.getppid() != 0:

@@ -36,7 +36,7 @@ def read_policy(text: str) -> Policy:
     """The policy a TOML text writes; BOX607 where it writes none, and as the parts of it say."""
     try:
         data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # also numbers of thousands of digits, and lists in lists in lists
         raise InputError("BOX607", f"the policy is not TOML: {error}") from None
     _fields(data, _TOP, {"default"}, "policy")
     default = actions.parse_action(_text(data, "default"))

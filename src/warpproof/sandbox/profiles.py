@@ -33,7 +33,7 @@ def read_json(text: str) -> dict[str, Any]:
     """The JSON object; BOX608 if the text is none."""
     try:
         data = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError("BOX608", f"the profile is not JSON: {error}") from None
     if not isinstance(data, dict):
         raise InputError("BOX608", "the profile is no JSON object")

@@ -14,6 +14,8 @@ from warpproof.core import InputError
 NATIVE: Final = 0xC000003E  # AUDIT_ARCH_X86_64
 I386: Final = 0x40000003
 X32_BIT: Final = 0x40000000
+_DIGITS: Final = 10
+_LONGEST_NAME: Final = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,14 +62,14 @@ def name_of(number: int) -> str:
 
 def number_of(text: str | int) -> int:
     """The number that a name or number means; BOX606 for an unknown name."""
-    if isinstance(text, int) or text.isdigit():
-        number = int(text)
+    if isinstance(text, int) or (text.isascii() and text.isdigit()):
+        number = int(text) if isinstance(text, int) or len(text) <= _DIGITS else X32_BIT
         if 0 <= number < X32_BIT:
             return number
-        raise InputError("BOX606", f"no system call has the number {number}")
+        raise InputError("BOX606", f"no system call has the number {str(text)[:60]}")
     found = table().get(text)
     if found is None:
-        near = difflib.get_close_matches(text, table(), n=3)
+        near = difflib.get_close_matches(text[:_LONGEST_NAME], table(), n=3)
         hint = f"near: {', '.join(near)}" if near else ""
         raise InputError("BOX606", f"unknown system call {text[:60]!r}", hint=hint)
     return found.number
