@@ -226,8 +226,8 @@ class Reals:
         full = [r for r in rows if r]
         if full and len({len(r) for r in full}) == 1:
             total = self.arena.reduction("add", x, np.asarray([r or full[0] for r in rows], np.int64))
-            own = self.arena.lane_mask(np.asarray([bool(r) for r in rows]))
-            return self.arena.sel(own, total, self.arena.zero)
+            some = self.arena.lane_mask(np.asarray([bool(r) for r in rows]))
+            return self.arena.sel(some, total, self.arena.zero)
         out = self.arena.zero
         found = _by_lane(rows, _LANES)
         for t, own in found or ():

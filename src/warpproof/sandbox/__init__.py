@@ -61,9 +61,9 @@ __all__ = [
     "Unconfined", "assemble", "blocked_script", "certificate", "check", "check_certificate", "close", "combine",
     "compile_policy", "decode", "describe", "disassemble", "encode", "fault", "filter_of", "firecracker_policy",
     "held_filters", "inspect", "load_filter", "load_policy", "load_profile", "load_reader", "name_of", "number_of",
-    "oci_policy", "parse_action", "parse_test", "policy_of", "profile_of", "prove", "read_file", "read_groups", "read_input",
-    "read_policy", "read_transitions", "replay", "run", "same_filter", "shipped_policy", "systemd_policy", "table",
-    "transitions",
+    "oci_policy", "parse_action", "parse_test", "policy_of", "profile_of", "prove", "read_file", "read_groups",
+    "read_input", "read_policy", "read_transitions", "replay", "run", "same_filter", "shipped_policy", "systemd_policy",
+    "table", "transitions",
 ]
 
 
