@@ -75,7 +75,7 @@ def execute(place: Path, uid: int, *names: str, stdin: str = "") -> subprocess.C
                  str(place / "writable"), *names],
                 input=stdin, capture_output=True, text=True, check=False, timeout=120, cwd="/", pass_fds=(251,),
                 env=environment | {"WARPPROOF_TEST_SECRET": SECRET},
-                **({} if uid == os.geteuid() else {"user": uid, "group": uid, "extra_groups": []}))  # type: ignore
+                **({} if uid == os.geteuid() else {"user": uid, "group": uid, "extra_groups": []}))  # type: ignore[arg-type]
         finally:
             os.close(251)
 

@@ -66,6 +66,4 @@ def _changed(launch: SymbolicLaunch, size: int, extent: Poly) -> SymbolicLaunch:
         if k is not None:  # k - extent ≤ 0
             low = k if low is None else max(low, k)
     unknown = arena.symbol("size", f"({linear_text(arena, extent)})", low, high)
-    value = unknown - extent + Poly({(size,): 1})
-    arena.note(value, *arena.ranges.get(size, (None, None)))
-    return substituted(launch, size, value)
+    return substituted(launch, size, unknown - extent + Poly({(size,): 1}))

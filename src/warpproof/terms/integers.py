@@ -23,7 +23,6 @@ class IntegerArena:
         self.atoms: list[Atom] = []
         self.ranges: dict[int, Range] = {}
         self.elements: dict[tuple[str, int], Range] = {}  # (buffer, version) -> range of its integer elements
-        self._noted: dict[object, Range] = {}  # by the sum that stands for a size, without its constant
         self._atom_key: dict[object, Atom] = {}
         self._free: dict[frozenset[int], frozenset[int]] = {}  # by sets of atoms
         self._uniform: dict[frozenset[int], bool] = {}
@@ -140,22 +139,7 @@ class IntegerArena:
             hi = None if hi is None or thi is None else hi + thi
             if lo is None and hi is None:
                 break
-        return self._within_noted(p, (lo, hi)) if self._noted and len(p.terms) > 1 else (lo, hi)
-
-    def note(self, p: Poly, lo: int | None, hi: int | None) -> None:
-        """Remember the range of a sum that stands for one size."""
-        k = int(p.constant)
-        for sign, ends in ((1, (lo, hi)), (-1, (hi, lo))):
-            low, high = ((None if e is None else (e - k) * sign) for e in ends)
-            self._noted[(p.symbolic() * sign).key] = (low, high)
-
-    def _within_noted(self, p: Poly, found: Range) -> Range:
-        """The range, or what is noted of the same sum where that is narrower."""
-        known = self._noted.get(p.symbolic().key)
-        if known is None or not isinstance(p.constant, int):
-            return found
-        low, high = (None if e is None else e + p.constant for e in known)
-        return _extreme(max, [found[0], low], True), _extreme(min, [found[1], high], True)
+        return lo, hi
 
     def _monomial_range(self, m: tuple[int, ...]) -> Range:
         r: Range = (1, 1)
