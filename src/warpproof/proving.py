@@ -18,7 +18,7 @@ from warpproof.counterexample import MENU, Refutation, Search, describe_call, de
 from warpproof.equivalence import Outcome, Pipeline, redundant
 from warpproof.judge import Fallback, PropertyResult, Report, judge, restrict
 from warpproof.ptx import Kernel
-from warpproof.reference import Launch, SymbolicLaunch
+from warpproof.reference import Launch, SymbolicLaunch, dtype_range
 from warpproof.safety import weak_uses
 from warpproof.terms import Arena
 
@@ -33,7 +33,7 @@ _TRIES: Final = 2000
 _COMPARE: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
 }
-_BOUND: Final = re.compile(r"(\w+) (>=|<=) (\d+|\d+ \*\* \d+)")
+_BOUND: Final = re.compile(r"(\w+) (>=|<=) (\d{1,40})(?: \*\* (\d{1,3}))?")
 
 
 class Disagreement(Exception):
@@ -244,17 +244,21 @@ def scope_of(launch: Launch) -> str:
     """The admitted sizes in words, bounds of one name put together: `for all 1 <= n <= 2**30 with n % 4 == 0`."""
     if not launch.sizes:
         return "for the one launch described"
-    bounds: dict[str, list[str]] = {name: ["", ""] for name in launch.sizes}
+    bounds: dict[str, list[int | None]] = {name: [None, None] for name in launch.sizes}
     others: list[str] = []
     for p in launch.preconditions:
         match = _BOUND.fullmatch(p.text)
         side = match is not None and match[2] == "<="
-        if match is not None and match[1] in bounds and not bounds[match[1]][side]:
-            bounds[match[1]][side] = _short(match[3])
+        if match is not None and match[1] in bounds and bounds[match[1]][side] is None:
+            bounds[match[1]][side] = int(match[3]) ** int(match[4] or 1)
         else:
             others.append(p.text)
+    for scalar in launch.params:  # a size that is passed is one that its type holds
+        if scalar.name in bounds and scalar.is_integer and not scalar.is_buffer:
+            stated, most = bounds[scalar.name][1], dtype_range(scalar.dtype)[1]
+            bounds[scalar.name][1] = most if stated is None else min(stated, most)
     sizes = ", ".join(
-        f"{low} <= {name}{' <= ' * bool(high)}{high}" if low else f"{name}{' <= ' * bool(high)}{high}"
+        ("" if low is None else f"{_short(low)} <= ") + name + ("" if high is None else f" <= {_short(high)}")
         for name, (low, high) in bounds.items())
     return f"for all {sizes}" + (f" with {', '.join(others)}" if others else "")
 
@@ -274,11 +278,12 @@ def _named(row: Mapping[str, int]) -> str:
     return ", ".join(f"{name} = {value}" for name, value in row.items())
 
 
-def _short(number: str) -> str:
-    """A power of two from 1024 on as `2**k`."""
-    if number.isdecimal() and (value := int(number)) >= 1024 and value & (value - 1) == 0:
-        return f"2**{value.bit_length() - 1}"
-    return number.replace(" ", "")
+def _short(number: int) -> str:
+    """From 1024 on, a power of two as `2**k`, and what is one less as `2**k - 1`."""
+    for less in (0, 1):
+        if number >= 1024 and (number + less) & (number + less - 1) == 0:
+            return f"2**{(number + less).bit_length() - 1}" + " - 1" * less
+    return str(number)
 
 
 def describe(task: Task, found: Refutation) -> dict[str, Any]:

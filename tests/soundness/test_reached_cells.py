@@ -115,6 +115,26 @@ def test_unnecessary_barriers(body: str, wanted: list[int]) -> None:
     assert advised(body) == wanted
 
 
+@pytest.mark.parametrize(("lines", "wanted"), [((7, 8), ["once"]), ((7, 7), []), ((0, 0), ["once"])])
+def test_copies_of_one_source_line_stand_or_fall_together(lines: tuple[int, int], wanted: list[str]) -> None:
+    first, second = (f".loc 1 {line} 0\n" * (line > 0) + BARRIER for line in lines)
+    assert source_advice(f"{FILL}\n{first}\n.loc 1 9 0\n{ROTATED}\n{second}\n{OUT}") == wanted
+
+
+@pytest.mark.parametrize(("second", "wanted"), [(7, ["2 times"]), (8, ["once", "once"])])
+def test_copies_that_can_all_go_are_one_line(second: int, wanted: list[str]) -> None:
+    body = f".loc 1 7 0\n{BARRIER}\n.loc 1 {second} 0\n{BARRIER}\n.loc 1 9 0\n{FILL}\nbar.sync 0;\n{ROTATED}\n{OUT}"
+    assert source_advice(body) == wanted
+
+
+def source_advice(body: str) -> list[str]:
+    """How many PTX instructions each advice is about."""
+    kernel = rows(body)
+    code = resolve(load(kernel.ptx()), "k")
+    found = redundant(code, load_launch(kernel.manifest()), frozenset(range(len(code.code))), 100, 60.0, never)
+    return ["2 times" if "2 times" in a.text else "once" for a in found]
+
+
 def test_advice_needs_time() -> None:
     kernel = rows(FILL + BARRIER + BARRIER + ROTATED + OUT)
     code, launch = resolve(load(kernel.ptx()), "k"), load_launch(kernel.manifest())

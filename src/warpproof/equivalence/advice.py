@@ -24,13 +24,25 @@ def redundant(
 ) -> list[Advice]:
     """The barriers and fences without which the ordering of all accesses is still proved, in code order.
 
-    `needed` says, by runs, which instructions there is no use in leaving out.
+    `needed` says, by runs, which instructions there is no use in leaving out. What a source line became in several
+    copies (unrolled, inlined) is left out as one: a line that only some copies can do without is needed.
     """
-    sites = [i for i in sorted(executed) if i < len(kernel.code) and _removable(kernel.code[i]) and not needed(i)]
+    sites = [s for s in _sites(kernel, executed) if not any(map(needed, s))]
     if steps * len(sites) > STEPS:
         return []
     deadline = time.monotonic() + seconds
-    return [_advice(kernel.code[i]) for i in sites if _ordered_without(kernel, launch, i, deadline)]
+    return [_advice(kernel.code[s[0]], len(s)) for s in sites if _ordered_without(kernel, launch, s, deadline)]
+
+
+def _sites(kernel: Kernel, executed: frozenset[int]) -> list[list[int]]:
+    """The executed instructions that can be left out, those of one source line together; without lines, each alone."""
+    made: dict[tuple[object, ...], list[int]] = {}
+    for i in sorted(executed):
+        if i < len(kernel.code) and _removable(kernel.code[i]):
+            ins = kernel.code[i]
+            key = (ins.source[0], ins.source[1]) if ins.source else (i,)
+            made.setdefault(key, []).append(i)
+    return list(made.values())
 
 
 def _removable(ins: Instruction) -> bool:
@@ -40,17 +52,18 @@ def _removable(ins: Instruction) -> bool:
     return ins.name in ("membar", "fence") and not any(m.startswith("proxy") for m in ins.modifiers)
 
 
-def _ordered_without(kernel: Kernel, launch: Launch, index: int, deadline: float) -> bool:
+def _ordered_without(kernel: Kernel, launch: Launch, site: list[int], deadline: float) -> bool:
     try:
-        claims = Proof(kernel, launch, deadline, frozenset({index})).ordering()
+        claims = Proof(kernel, launch, deadline, frozenset(site)).ordering()
     except (Unsupported, RecursionError):
         return False
     return time.monotonic() < deadline and all(c.status is Status.SHOWN for c in claims)
 
 
-def _advice(ins: Instruction) -> Advice:
+def _advice(ins: Instruction, copies: int) -> Advice:
     what = "fence" if ins.name in ("membar", "fence") else "barrier"
     line = ins.source[1] if ins.source else None
     file = ins.source[0] if ins.source else None
-    text = f"this {what} is unnecessary: without it all accesses are still ordered, and the kernel is still proved"
+    many = f" (in PTX {copies} times, all left out)" if copies > 1 else ""
+    text = f"this {what} is unnecessary: without it{many} all accesses are still ordered, and the kernel is still proved"
     return Advice(f"redundant-{what}", text, ins.opcode, ins.span.line, file, line)
