@@ -30,7 +30,7 @@ from warpproof.machine import Outcome, emulate
 from warpproof.proving import Task
 from warpproof.proving import prove as prove_task
 from warpproof.ptx import Kernel, parse, resolve
-from warpproof.reference import Launch
+from warpproof.reference import Launch, check_signature
 
 T = TypeVar("T")
 Progress = Callable[[str], None]
@@ -89,6 +89,8 @@ def _problem(question: Question, source: PtxSource) -> Problem:
     module, steps = parse(source.text, source.file), question.launch.steps
     names = [source.kernel, *(select_entry(source.text, s.kernel, source.file) for s in steps[1:])]
     kernels = tuple(resolve(module, n) for n in names)
+    for kernel, launch in zip(kernels, question.launch.stages(), strict=True):
+        check_signature(kernel, launch)
     label = f"{Path(question.request.path).name}::{'+'.join(names)}"
     return Problem(question.launch, question.reference, source, kernels, label)
 
@@ -154,9 +156,22 @@ def _prove(job: Job, problem: Problem, on_stage: Progress, began: float) -> Repo
 
 def _replay(problem: Problem, found: Mapping[str, Any], on_stage: Progress) -> dict[str, Any]:
     if found.get("sparse"):
-        return _run_sparse(problem, found, on_stage)
-    schedule = found.get("schedule", "min-pc")
-    return _run(problem, restore_call(problem.launch, found), on_stage, str(schedule))
+        result = _run_sparse(problem, found, on_stage)
+    else:
+        schedule = found.get("schedule", "min-pc")
+        result = _run(problem, restore_call(problem.launch, found), on_stage, str(schedule))
+    return {**result, "replay": _reproduced(result, found)}
+
+
+def _reproduced(result: Mapping[str, Any], found: Mapping[str, Any]) -> str:
+    """`same`: each fault and the worst element are bit for bit as saved; `gone`: nothing fails; else `changed`."""
+    if result["agrees"]:
+        return "gone"
+    findings = found.get("findings", [])
+    same = isinstance(findings, list) and all(f in result["findings"] for f in findings)
+    if "output" in found:
+        same = same and any(all(found.get(k) == v for k, v in output.items()) for output in result["outputs"])
+    return "same" if same and (findings or "output" in found) else "changed"
 
 
 def _bundle(path: Path) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -137,13 +138,20 @@ def _symbolic(task: Task, deadline: float, on_stage: Stage, ledger: Ledger) -> _
             raise
         why, reason = f"{missing.message} ({missing.hint})", Reason.NEEDS_PRECONDITION
     except (Unsupported, RecursionError) as stuck:
-        why = str(stuck) if isinstance(stuck, Unsupported) else "its terms are nested too deeply"
+        why = _described(stuck)
     else:
         cases = [c.data["case"] for c in outcome.claims if c.status is not Status.SHOWN and "case" in c.data]
         completed = task.launch.symbolic(Arena(1)).completed
         hints: list[Mapping[str, Any]] = [{**c, "sizes": completed(c["sizes"])} for c in cases]
         return outcome.claims, hints, outcome
     return [Claim("conditions", text, Status.OPEN, reason=reason, hint=why)], [], None
+
+
+def _described(stuck: Unsupported | RecursionError) -> str:
+    if isinstance(stuck, RecursionError):
+        return "its terms are nested too deeply"
+    at = f" ({Path(stuck.span.file).name}:{stuck.span.line})" if stuck.span is not None and stuck.span.file else ""
+    return f"{stuck}{at}"
 
 
 def _refuted(task: Task, found: Refutation | None) -> tuple[Mapping[str, str], Mapping[str, Reason]]:

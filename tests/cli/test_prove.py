@@ -38,6 +38,7 @@ def test_proved_as_text(case, cli) -> None:
 
 
 def test_refuted_saved_and_replayed(case, cli, tmp_path: Path) -> None:
+    original = case.ptx
     case.ptx = case.ptx.replace(GUARD, GUARD.replace(".ge.", ".gt."))
     saved = tmp_path / "cex.json"
     code, out, err = cli("prove", *case.arguments(), "--save", str(saved))
@@ -47,11 +48,14 @@ def test_refuted_saved_and_replayed(case, cli, tmp_path: Path) -> None:
     code, out, err = cli("replay", str(saved), "--format", "json")
     assert (code, err) == (1, "")
     assert {f["kind"] for f in json.loads(out)["findings"]} == {"out-of-bounds"}
-    case.ptx = case.ptx.replace(".gt.", ".ge.")
+    assert json.loads(out)["replay"] == "same"
+    assert "reproduced" in cli("replay", str(saved))[1]
+    case.ptx = original
     case.arguments()
     code, out, _ = cli("replay", str(saved))
     assert code == 0
     assert "agrees" in out
+    assert "no longer fails" in out
 
 
 def test_wrong_values(case, cli, tmp_path: Path) -> None:
@@ -62,8 +66,13 @@ def test_wrong_values(case, cli, tmp_path: Path) -> None:
     assert code == 1
     assert report["properties"]["equivalence"]["verdict"] == "REFUTED"
     assert report["counterexample"]["mismatched"] >= 1
-    assert cli("replay", str(saved))[0] == 1
+    code, out, _ = cli("replay", str(saved), "--format", "json")
+    assert (code, json.loads(out)["replay"]) == (1, "same")
     assert cli("run", *case.arguments())[0] == 1
+    case.ptx = case.ptx.replace("mul.f32 %f2, %f1, %f1;", "sub.f32 %f2, %f1, %f1;")
+    case.arguments()
+    assert json.loads(cli("replay", str(saved), "--format", "json")[1])["replay"] == "changed"
+    assert "not as it was saved" in cli("replay", str(saved))[1]
 
 
 def test_inconclusive(case, cli) -> None:

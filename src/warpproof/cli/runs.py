@@ -8,6 +8,11 @@ from typing import Any, Final
 from warpproof.report import Line, counterexample_lines
 
 SHOWN: Final = 5
+_REPLAYED: Final = {
+    "same": "reproduced: the saved counterexample, bit for bit",
+    "changed": "still fails, but not as it was saved: the kernel, the contract or the compiler has changed",
+    "gone": "no longer fails",
+}
 
 
 def run_lines(result: Mapping[str, Any]) -> list[Line]:
@@ -17,6 +22,8 @@ def run_lines(result: Mapping[str, Any]) -> list[Line]:
     lines: list[Line] = [((result["kernel"], "bold"), ("  ", ""), word)]
     lines.append(((f"  {sizes or 'no sizes'}; grid {tuple(result['grid'])}, block {tuple(result['block'])}; "
                    f"{result['steps']} instructions", "dim"),))
+    if "replay" in result:
+        lines.append(((f"  {_REPLAYED[result['replay']]}", "bold"),))
     if not result["completed"]:
         lines.append((("  the run did not come to its end; values are not final", "yellow"),))
     for output in result["outputs"]:

@@ -65,5 +65,5 @@ def _advice(ins: Instruction, copies: int) -> Advice:
     line = ins.source[1] if ins.source else None
     file = ins.source[0] if ins.source else None
     many = f" (in PTX {copies} times, all left out)" if copies > 1 else ""
-    text = f"this {what} is unnecessary: without it{many} all accesses are still ordered, and the kernel is still proved"
+    text = f"this {what} is unnecessary: without it{many} all accesses are still ordered, and the proof still holds"
     return Advice(f"redundant-{what}", text, ins.opcode, ins.span.line, file, line)

@@ -269,13 +269,13 @@ class Proof:
                 for stage, question in self._questions(machine, trace, outputs):
                     self._ask(stage, question)
         except Unsupported as stuck:
-            out.claims.append(Claim("conditions", f"{stage} symbolically is possible", Status.OPEN,
+            out.claims.append(Claim("conditions", f"{stage} to its end", Status.OPEN,
                                     place=self._reached(machine),
                                     reason=_reason(stuck), hint=str(stuck)))
         except OutOfTime:
             spent = f"{time.monotonic() - began:.0f} s went by"
             at = f" (at work: {self._checker.doing})" if self._checker is not None and self._checker.doing else ""
-            out.claims.append(Claim("conditions", f"{stage} symbolically ends in time", Status.OPEN,
+            out.claims.append(Claim("conditions", f"{stage} in time", Status.OPEN,
                                     place=self._reached(machine), reason=Reason.TIMEOUT, hint=spent + at))
         return out
 

@@ -52,7 +52,7 @@ def _execute(path: Path) -> ModuleType:
     unique = f"warpproof_user_{hashlib.sha256(str(path).encode()).hexdigest()[:12]}"
     loader = importlib.util.spec_from_file_location(unique, path)
     if loader is None or loader.loader is None:
-        raise InputError("REF230", f"{path.name!r} is not a Python file", hint="its name must end in .py")
+        raise InputError("REF230", f"{path.name!r} is not a Python file", hint=_not_python(path))
     module = importlib.util.module_from_spec(loader)
     _remember(path)
     before = sys.dont_write_bytecode
@@ -62,6 +62,12 @@ def _execute(path: Path) -> ModuleType:
     finally:
         sys.dont_write_bytecode = before
     return module
+
+
+def _not_python(path: Path) -> str:
+    if path.suffix in (".cu", ".cuh", ".ptx"):
+        return f"this is a kernel; give the contract first, as in: warpproof prove CONTRACT.py --kernel {path.name}"
+    return "its name must end in .py"
 
 
 def _remember(path: Path) -> None:

@@ -222,7 +222,8 @@ def check_names(returned: Any, expected: Iterable[str]) -> None:
                          hint="return {" + ", ".join(f'"{n}": …' for n in sorted(wanted)) + "}")
     missing, extra = sorted(wanted - set(returned)), sorted(str(k) for k in set(returned) - wanted)
     if missing:
-        raise InputError("REF242", f"the reference does not return the output {missing[0]!r}",
+        other = f", but {', '.join(map(repr, extra))}" if extra else ""
+        raise InputError("REF242", f"the reference does not return the output {missing[0]!r}{other}",
                          hint="return it, or mark the buffer as scratch")
     if extra:
         raise InputError("REF242", f"the reference returns {extra[0]!r}, which is no compared output",
@@ -383,7 +384,8 @@ def _located(reference: Callable[..., Any]) -> Iterator[None]:
     try:
         yield
     except InputError as e:
-        e.span, e.source = e.span or _span(e, file)[0], e.source or "".join(linecache.getlines(file))
+        begin = Span(code.co_firstlineno, 1, 1, file) if code is not None else None
+        e.span, e.source = e.span or _span(e, file)[0] or begin, e.source or "".join(linecache.getlines(file))
         raise
     except Unsupported as e:
         e.span = e.span or _span(e, file)[0]

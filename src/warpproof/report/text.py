@@ -67,8 +67,13 @@ def _properties(report: Report) -> list[Line]:
         result = report.properties.get(name)
         following = report.properties.get(PROPERTIES[k + 1]) if k + 1 < len(PROPERTIES) else None
         own = _property_lines(name, result, report.sizes, report.fallback.why if report.fallback else "")
-        lines += own[:1] if result is not None and following == result else own
+        lines += own[:1] if result is not None and _says_the_same(result, following) else own
     return lines
+
+
+def _says_the_same(result: PropertyResult, following: PropertyResult | None) -> bool:
+    return following is not None and bool(result.detail or following == result) and all(
+        getattr(result, what) == getattr(following, what) for what in ("verdict", "reason", "detail", "scope"))
 
 
 def _property_lines(name: str, result: PropertyResult | None, sizes: str, said: str = "") -> list[Line]:

@@ -145,8 +145,10 @@ def _integer(arena: Arena, facts: Facts, o: Obligation, where: Where) -> Claim:
     text = "a 32- or 64-bit integer does not wrap around" if o.kind == "no-wrap" else o.kind
     if o.claim is not None and facts.implied(o.path, o.claim, hard=True):
         return Claim("conditions", text, Status.SHOWN, "positivity", where(o.instruction))
-    hint = "index arithmetic may overflow for some admitted sizes" if o.kind == "no-wrap" else "not shown"
     data = case_against(arena, facts, o.path, o.claim) if o.claim is not None else {}
+    sizes = ", ".join(f"{n} = {v}" for n, v in data["case"]["sizes"].items()) if data else ""
+    hint = f"index arithmetic may overflow for some admitted sizes{', as ' * bool(sizes)}{sizes}"
+    hint = hint if o.kind == "no-wrap" else "not shown"
     return Claim("conditions", text, Status.OPEN, place=where(o.instruction), hint=hint, data=data)
 
 
