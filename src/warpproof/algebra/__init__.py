@@ -34,6 +34,7 @@ from warpproof.algebra.scaling import Scaling
 from warpproof.algebra.signs import Sign, Signs
 from warpproof.algebra.transcript import transcript
 from warpproof.algebra.variables import Change, choose_changes, linear_text
+from warpproof.algebra.weights import weighted
 
 __all__ = [
     "DERIVED", "FALSE", "FIRST_FIELD", "TRUE", "Cases", "Certificate", "Change", "Form", "Forms", "Formula",
@@ -41,5 +42,5 @@ __all__ = [
     "cancel", "cancelled", "check", "choose_changes", "conjunction", "contradicts", "definition", "disjunction",
     "distinct_lanes", "evaluate", "formula", "here", "is_data", "lane_classes", "lane_fields", "limits", "linear_text",
     "monotone_trip", "negation", "nested_quotients", "pred_polys", "prove_le", "readd", "same_extremum", "satisfies",
-    "split_lanes", "support", "transcript", "vectors",
+    "split_lanes", "support", "transcript", "vectors", "weighted",
 ]

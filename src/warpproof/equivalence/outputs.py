@@ -18,6 +18,7 @@ from warpproof.domains import Choice, Int, Reals, ScalarType, Value
 from warpproof.equivalence.alignment import aligned
 from warpproof.equivalence.differences import difference
 from warpproof.equivalence.matching import Matcher
+from warpproof.equivalence.moments import Moments
 from warpproof.equivalence.places import as_places, has_places
 from warpproof.equivalence.rewriting import Rewriter
 from warpproof.equivalence.single_lanes import SingleLanes
@@ -121,6 +122,7 @@ class OutputChecker(Locator):
         self.dom, self.blocks, self.where = dom, tuple(blocks), where
         self.normal = Normaliser(arena)
         self.matcher = Matcher(arena, self.normal, facts)
+        self.moments = Moments(arena, facts, self.normal)
         self.single_lanes = SingleLanes(arena, self.normal, facts, self.blocks)
         self.rewriters: list[tuple[Pred, Rewriter]] = []
         self.compared: list[tuple[Pred, Real]] = []  # the reference's terms as it gives them, each with its path
@@ -161,7 +163,8 @@ class OutputChecker(Locator):
         try:
             coordinates = self.coordinates(place, output.shape)
             wanted = output.expected(coordinates)
-            got = self.opened(self._stored(place.access.value, output.type, place.access.path), place.access.path)
+            stored = self._stored(place.access.value, output.type, place.access.path)
+            got = self.told(stored, place.access.path)
             if has_places(got):
                 wanted = as_places(self.arena, wanted)
             rewriter = Rewriter(self.arena, self.matcher, self.facts, wanted)
@@ -184,6 +187,10 @@ class OutputChecker(Locator):
         if mine.poisoned:
             hint = f"the stored value depends on {_poison(mine)}"
         return Claim("equivalence", text, Status.OPEN, place=where, hint=hint)
+
+    def told(self, x: Real, path: Pred) -> Real:
+        """A kernel term with what earlier launches left put in, and merged means as quotients of sums."""
+        return self.moments.merged(self.opened(x, path), path)
 
     def value_of(self, access: Access, output: Output) -> Real:
         """What a store or update writes, as a number; an integer may be one of several that wrap to the same bits."""

@@ -434,7 +434,7 @@ class Proof:
 
         def rewrite(x: Real, path: Pred) -> list[Real]:
             try:
-                x = checker.opened(x, path)
+                x = checker.told(x, path)
             except Unsupported:
                 return []
             found = [x]

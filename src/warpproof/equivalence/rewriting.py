@@ -29,6 +29,21 @@ def folds_of(arena: Arena, x: Real) -> list[Real]:
     return out
 
 
+def rebuilt(a: Arena, x: Real, args: tuple[Real, ...]) -> Real:
+    """The operation of x on other operands."""
+    match x.op:
+        case "add" | "mul" | "max" | "min":
+            return a.combine(x.op, *args)
+        case "div":
+            return a.div(*args)
+        case "sel":
+            return a.sel(x.pred, *args)  # type: ignore[arg-type]
+        case _ if len(args) == 1 and x.data is None:
+            return a.unary(x.op, args[0])
+        case _:
+            return a.real(x.op, args, x.data, x.pred)
+
+
 class Rewriter:
     """Rewrites kernel terms under a path, against the folds of one reference term."""
 
@@ -64,7 +79,7 @@ class Rewriter:
             if self.facts.implied(path, self.arena.negate(x.pred)):
                 return self.settle(x.args[1], path)
         args = tuple(self.settle(y, self._inner(x, path, k)) for k, y in enumerate(x.args))
-        return x if args == x.args else self._rebuild(x, args)
+        return x if args == x.args else rebuilt(self.arena, x, args)
 
     def _inner(self, x: Real, path: Pred, side: int) -> Pred:
         """The path inside a choice."""
@@ -93,7 +108,7 @@ class Rewriter:
         if x.op in ("gather", "red", "fold"):
             return x
         args = tuple(self.rewrite(y, self._inner(x, path, k)) for k, y in enumerate(x.args))
-        return x if args == x.args else self._rebuild(x, args)
+        return x if args == x.args else rebuilt(self.arena, x, args)
 
     def _leaves(self, x: Real, op: str, path: Pred) -> Real:
         """The reduction with reductions inside its leaves rewritten."""
@@ -117,17 +132,3 @@ class Rewriter:
     def _everywhere(self, path: Pred) -> Pred:
         """The part of a path that says the same in all lanes of the CTA, so that it holds at the source lanes too."""
         return self.arena.conj(p for p in self.arena.conjuncts(path) if p.uniform)
-
-    def _rebuild(self, x: Real, args: tuple[Real, ...]) -> Real:
-        a = self.arena
-        match x.op:
-            case "add" | "mul" | "max" | "min":
-                return a.combine(x.op, *args)
-            case "div":
-                return a.div(*args)
-            case "sel":
-                return a.sel(x.pred, *args)  # type: ignore[arg-type]
-            case _ if len(args) == 1 and x.data is None:
-                return a.unary(x.op, args[0])
-            case _:
-                return a.real(x.op, args, x.data, x.pred)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
-from warpproof.algebra import Form, Scaling, add, cancelled
+from warpproof.algebra import Form, Scaling, add, cancelled, weighted
 from warpproof.core import Unsupported
 from warpproof.machine.prefixes import Prefixes
 from warpproof.terms import Poly, Pred, Real, TermMap
@@ -67,7 +67,7 @@ class Means:
             if g.free & self.states:
                 continue
             a = self.arena
-            start, scale = self.normal.canonical(a.mul(self._weight(divisor, -1), entry)), a.rational(content)
+            start, scale = self.normal.canonical(self._entered(divisor, entry)), a.rational(content)
             before = a.add(start, a.mul(scale, self.prefixes.fold("add", a.zero, g)))
             after = a.add(start, a.mul(scale, a.fold("add", self.var, self.domain, g)))
             self.means.append(Mean(state, entry, form, divisor, step, 1 / content, before, after))
@@ -100,6 +100,13 @@ class Means:
         i = self.arena.variable(self.arena.atoms[self.var])
         return self.arena.substitute(divisor, {self.var: i - 1 if at is None else Poly({(): at})})
 
+    def _entered(self, divisor: Real, entry: Real) -> Real:
+        """The weight at the loop's entry times a value there: the sum of an earlier loop's mean."""
+        a, weight = self.arena, self._weight(divisor, -1)
+        p = a.whole(weight)
+        found = None if p is None else weighted(a, entry, p, a.true)
+        return a.mul(weight, entry) if found is None else found
+
     def _times(self, divisor: Real, form: Form) -> Form:
         return self.normal.forms.mul(self.normal.forms.atom(divisor), form)
 
@@ -128,7 +135,7 @@ class Means:
         if g.free & self.states:
             return None
         count = a.rational(p.count)
-        first = a.mul(a.mul(count, self._weight(p.divisor, -1)), a.mul(p.entry, q.entry))
+        first = a.mul(a.mul(count, self._entered(p.divisor, p.entry)), q.entry)
         start = self.normal.canonical(a.add(entry, first))
         removed = a.div(a.mul(count, a.mul(p.before, q.before)), self._weight(p.divisor))
         self._put(state, entry, a.sub(self.prefixes.fold("add", start, g), removed))

@@ -70,9 +70,20 @@ class RealConditions:
                 return "sign analysis"
             if self._stated(kind, self.canonical(x), path):
                 return "path"
+            if kind in _COMPARED and self._whole(kind, x, path):
+                return "positivity"
             if kind in ("positive", "nonnegative") and self._rooted(kind, x, path):
                 return "same root as the reference"
         return ""
+
+    def _whole(self, kind: str, x: Real, path: Pred) -> bool:
+        """x is an integer that has the sign."""
+        a, p = self.arena, None if x.folds else self.arena.whole(x)
+        if p is None:
+            return False
+        if self.facts.implied(path, a.le(-p if kind == "nonnegative" else 1 - p)):
+            return True
+        return kind == "nonzero" and self.facts.implied(path, a.ne(p))
 
     def _rooted(self, kind: str, x: Real, path: Pred) -> bool:
         """x is what the reference takes a root of, whose sign its own form shows."""

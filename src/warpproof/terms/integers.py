@@ -223,7 +223,7 @@ class IntegerArena:
         halves = self._or_operands(rest)
         if halves is not None and k & (k - 1) == 0:
             return whole + self.bit_or(*(self.floor_div(p, const(k)) for p in halves))
-        for lo, hi in (self.bounds(rest), self._bounds_by_digits(rest)):
+        for lo, hi in (self.bounds(rest), self._bounds_by_digits(rest), self._bounds_by_remainders(rest)):
             if lo is not None and hi is not None and lo // k == hi // k:
                 return whole + const(lo // k)
         g = math.gcd(rest.content(), k)
@@ -249,6 +249,18 @@ class IntegerArena:
             return None, None
         lo, hi = self.bounds(Poly(rest))
         return lo, None if hi is None else high + hi
+
+    def _bounds_by_remainders(self, p: Poly) -> Range:
+        """Bounds in which c·x − c·b·⌊x/b⌋, which is c times a remainder, lies in [0, c·(b − 1)]."""
+        rest, high = p, 0
+        for m, k in p.terms.items():
+            x, b = self._over_constant(m[0]) if len(m) == 1 else (Poly({}), 1)
+            if b > 1 and isinstance(k, int) and k < 0 and k % b == 0:
+                left = rest - Poly({m: k}) + x * (k // b)
+                if len(left.symbolic().terms) < len(rest.symbolic().terms) - 1:
+                    rest, high = left, high - (k // b) * (b - 1)
+        lo, hi = self.bounds(rest) if rest is not p else (None, None)
+        return lo, None if hi is None else hi + high
 
     def _digit(self, m: tuple[int, ...], n: tuple[int, ...]) -> int | None:
         """c when the second monomial is ⌊x/(b·c)⌋ and the first ⌊x/b⌋ for a number x and constants b, c ≥ 1."""

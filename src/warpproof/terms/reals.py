@@ -191,6 +191,18 @@ class RealArena(PredicateArena):
                 return a + b if x.op == "add" else a * b
         return None
 
+    def fcmp(self, op: str, a: Real, b: Real) -> Pred:
+        """A comparison of reals; of integers, it is one of polynomials."""
+        if {a.op, b.op} <= {"int", "const"} and (p := self.whole(a)) is not None and (q := self.whole(b)) is not None:
+            match op:
+                case "lt":
+                    return self.lt(p, q)
+                case "le":
+                    return self.le(p - q)
+                case _:
+                    return self.eq(p - q) if op == "eq" else self.ne(p - q)
+        return super().fcmp(op, a, b)
+
     def scalar(self, name: str) -> Real:
         """A float scalar parameter."""
         return self.real("symbol", data=name)
@@ -201,13 +213,15 @@ class RealArena(PredicateArena):
 
     # ------------------------------------------------------------------ arithmetic
     def add(self, a: Real, b: Real) -> Real:
-        """a + b, constants folded, common reductions merged."""
+        """a + b, constants and integers folded, common reductions merged."""
         if a is self.zero:
             return b
         if b is self.zero:
             return a
         if a.op == "const" and b.op == "const":
             return self.rational(a.data + b.data)
+        if a.op == b.op == "int":
+            return self.of_int(a.data + b.data)
         merged = self._combine("add", a, b)
         if merged is not None:
             return merged
@@ -374,6 +388,9 @@ class RealArena(PredicateArena):
             return a
         if g.op == "false":
             return b
+        chosen = self._chosen(g, a, b) if "int" in (a.op, b.op) else None
+        if chosen is not None:
+            return chosen
         if a is self.zero or (a.op == "inf" and b.op != "inf"):
             g, a, b = self.negate(g), b, a
         b = self._near(b)
@@ -395,6 +412,23 @@ class RealArena(PredicateArena):
             if out is not None:
                 return out
         return self.real("sel", (a, b), pred=g)
+
+    def _chosen(self, g: Pred, a: Real, b: Real) -> Real | None:
+        """A choice between integers as one: by the lane, or p ≥ 1 ? p : q where p ≥ q ≥ 0, which is p."""
+        p, q, mask = self.whole(a), self.whole(b), self.mask_of(g)
+        if p is None or q is None:
+            return None
+        if mask is not None:
+            return self.of_int(p * mask.astype(np.int64) + q * (~mask).astype(np.int64))
+        for x, whole, other, test in ((a, p, q, 1 - p), (b, q, p, q)):
+            if g.op == "le" and g.data == test and self._natural(other) and self._natural(whole - other):
+                return x
+        return None
+
+    def _natural(self, p: Poly) -> bool:
+        """p ≥ 0 by the ranges of its atoms."""
+        low = self.bounds(p)[0]
+        return low is not None and low >= 0
 
     def _carried_leaf(self, t: Real) -> bool:
         """A loop-carried unknown, or one with its position."""
