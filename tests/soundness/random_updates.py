@@ -42,8 +42,8 @@ def random_updates(seed: int) -> str:
     for _ in range(rng.choice((1, 1, 2))):
         body += [update() for _ in range(rng.choice((1, 1, 2)))]
         body += [met(), f"out += s[{rng.choice(('t & 31', '(t + 3) & 31', '0', 'n & 7', 't / 2'))}];", met()]
-    return (f'extern "C" __global__ void k(const float* x, const int* z, {kind}* y, int n) {{ const int t = threadIdx.x; '
-            f"__shared__ {kind} s[32]; {kind} out = 0; {' '.join(body)} y[t] = out; }}")
+    return (f'extern "C" __global__ void k(const float* x, const int* z, {kind}* y, int n) {{ '
+            f"const int t = threadIdx.x; __shared__ {kind} s[32]; {kind} out = 0; {' '.join(body)} y[t] = out; }}")
 
 
 def manifest(source: str) -> dict[str, Any]:

@@ -121,7 +121,7 @@ FIRST = "mov.f32 %f1, 0f00000000; mov.u32 %r20, smem;"
 
 @pytest.mark.parametrize("access", ["st.shared.f32", "red.shared.add.f32"])
 def test_what_comes_before_the_rings_is_ordered(access: str) -> None:
-    """All threads write 0 to the first stage, or add 0 to it: without a barrier that may come after its first filling."""
+    """All threads write 0 to the first stage, or add 0 to it; without a barrier this may come after its filling."""
     start = f"{FIRST} st.shared.f32 [%r20], %f1; bar.sync 0; {access} [%r20], %f1;"
     assert proved(Ring(before=f"{start} bar.sync 0;").kernel(), products)
     assert not proved(Ring(before=start).kernel(), products)

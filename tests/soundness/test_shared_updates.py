@@ -13,7 +13,7 @@ from warpproof.frontends import compile_cuda
 pytest.importorskip("cuda.bindings.nvrtc")
 
 
-@pytest.mark.parametrize("first", (0, 60, 90))
+@pytest.mark.parametrize("first", [0, 60, 90])
 def test_recorded_sums_are_what_the_run_leaves(first: int) -> None:
     compared = 0
     for seed in range(first, first + 30):
