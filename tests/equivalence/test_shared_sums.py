@@ -84,8 +84,8 @@ FAMILIES = {
         ("i += 128", "i += 129"), ("int i = threadIdx.x;", "int i = threadIdx.x + 1;"),
     ), RACES, ROWS, rows),
     "bins": Family(BINS, (
-        ("w[i])", "w[i] + 1.0f)"), ("local[x[i]]", "local[x[i] ^ 1]"), ("local[x[i]]", "local[i % 64]"),
-        ("threadIdx.x < 64) atomicAdd", "threadIdx.x < 63) atomicAdd"),
+        ("w[i])", "w[i] + 1.0f)"), ("w[i])", "w[x[i]])"), ("local[x[i]]", "local[x[i] ^ 1]"),
+        ("local[x[i]]", "local[i % 64]"), ("threadIdx.x < 64) atomicAdd", "threadIdx.x < 63) atomicAdd"),
     ), RACES, launch(
         [{**array("x", "in", "n", dtype="i32"), "range": ["0", "64"]}, array("w", "in", "n"),
          array("counts", "inout", "64"), count("n")], {"n": [300]}, "1", 128), bins),

@@ -33,6 +33,7 @@ class Ring:
     produced: str = "%i_m"
     consumed: str = "%i_m"
     filled: str = "%r9"
+    before: str = ""
 
     def stage(self, number: str, register: str = "%r9") -> str:
         return f"rem.s32 {register}, {number}, {self.stages};" + self.full + self.emptied
@@ -56,7 +57,7 @@ class Ring:
                         f"{self.wait_empty}" for k in range(self.stages))
         free = f"{last} {self.tell_empty} KEPT:"
         turn = f"{self.wait_full} {free} {self.take()}" if self.free_first else f"{self.wait_full} {self.take()} {free}"
-        text = f"""and.b32 %r3, %t, 31; shr.u32 %r4, %t, 5; mov.u32 %r8, 0; mov.f32 %f4, 0f00000000;
+        text = f"""{self.before} and.b32 %r3, %t, 31; shr.u32 %r4, %t, 5; mov.u32 %r8, 0; mov.f32 %f4, 0f00000000;
             setp.gt.u32 %p1, %t, 31; @%p1 bra SECOND;
             FIRST: {self.stage('%r8')} {skip} {self.wait_empty} FILL: {self.fill()}
             add.s32 %r8, %r8, 1; setp.lt.s32 %p2, %r8, {self.produced}; @%p2 bra FIRST;
@@ -113,6 +114,17 @@ def test_wrong_rings_are_not_settled(ring: Ring) -> None:
     found = verdicts(ring.kernel(), products)
     assert not found.get("races") == found.get("barriers") == found.get("equivalence") == "PROVED"
     assert found["overall"] != "PROVED"
+
+
+FIRST = "mov.f32 %f1, 0f00000000; mov.u32 %r20, smem;"
+
+
+@pytest.mark.parametrize("access", ["st.shared.f32", "red.shared.add.f32"])
+def test_what_comes_before_the_rings_is_ordered(access: str) -> None:
+    """All threads write 0 to the first stage, or add 0 to it; without a barrier this may come after its filling."""
+    start = f"{FIRST} st.shared.f32 [%r20], %f1; bar.sync 0; {access} [%r20], %f1;"
+    assert proved(Ring(before=f"{start} bar.sync 0;").kernel(), products)
+    assert not proved(Ring(before=start).kernel(), products)
 
 
 @pytest.mark.parametrize("ring", [WRONG[k] for k in (0, 2, 5, 6, 10, 16, 17, 20)])

@@ -127,7 +127,7 @@ def values_of(run: Symbolic, call: Call, cta: tuple[int, ...], unknown: int = 0)
     scalars = {p.name: float(call.real(p.name)) for p in run.launch.params
                if p.kind == "scalar" and not p.is_integer}
     largest = max([1, *call.sizes.values()])
-    return TraceValues(arena, atoms, arrays, scalars, 2 * largest + 80, unknown)
+    return TraceValues(arena, atoms, arrays, scalars, max(2 * largest + 80, arena.lanes + 64), unknown)
 
 
 def _one_cta(run: Symbolic, call: Call, cta: tuple[int, ...], wanted: dict[tuple[str, str], set[int]],

@@ -83,7 +83,7 @@ class TraceValues:
         if ident in self.given:
             return np.full(len(at), self.given[ident], dtype=np.int64)
         atom = self.arena.atoms[ident]
-        args = [self.poly(q, at) for q in atom.args] if atom.kind != "elem" else []
+        args = [self.poly(q, at) for q in atom.args] if atom.kind not in ("elem", "sum") else []
         match atom.kind:
             case "div":
                 safe = np.where(args[1] == 0, 1, args[1])
@@ -96,6 +96,11 @@ class TraceValues:
                 return args[0] | args[1]
             case "phi":
                 return np.where(self.pred(atom.pred, at), args[0], args[1])
+            case "sum":
+                total = np.zeros(len(at), np.int64)
+                for source, here in self._domain(atom.tag, atom.pred, at):
+                    np.add.at(total, source, self.poly(atom.args[0], here))
+                return total
             case "elem":
                 array = self.arrays[atom.name].reshape(-1)
                 k = self.poly(atom.args[0], at)

@@ -78,7 +78,7 @@ def satisfies(arena: Arena, p: Pred, values: Mapping[int, int], lane: int) -> bo
             decisive = p.op == "or"
             return decisive if decisive in found else None if None in found else not decisive
         case "dom":
-            i = values[p.data[0]]
+            i = _atom(arena, p.data[0], values, lane)
             if i <= 0:
                 return i == 0
             return evaluate(arena, p.data[1], {**values, p.data[0]: i - 1}, lane) <= 0

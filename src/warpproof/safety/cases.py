@@ -49,7 +49,7 @@ def _case(arena: Arena, values: Mapping[int, int]) -> dict[str, Any]:
 
 def _corner(arena: Arena, p: Poly, given: Sequence[Pred]) -> dict[int, int] | None:
     """Values from the corners of the ranges where all facts hold and p ≥ 1, made small afterwards."""
-    atoms = sorted(_base(arena, [p, *(q.data for q in given if isinstance(q.data, Poly))]))
+    atoms = sorted(_base(arena, [p, *(r for q in given for r in _integers(arena, q))]))
     if any(arena.atoms[a].kind not in _BASE_KINDS for a in atoms):
         return None
     menus = [_menu(arena, a) for a in atoms]
@@ -61,6 +61,13 @@ def _corner(arena: Arena, p: Poly, given: Sequence[Pred]) -> dict[int, int] | No
             if _violates(arena, p, given, values, lane):
                 return _shrunk(arena, p, given, values, lane)
     return None
+
+
+def _integers(arena: Arena, p: Pred) -> list[Poly]:
+    """The polynomials that a condition compares; of a loop's domain also the iteration."""
+    if p.op == "dom":
+        return [arena.variable(arena.atoms[p.data[0]]), p.data[1]]
+    return [p.data] if isinstance(p.data, Poly) else []
 
 
 def _base(arena: Arena, polys: Sequence[Poly]) -> set[int]:
