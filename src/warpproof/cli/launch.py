@@ -11,7 +11,7 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -39,6 +39,7 @@ _SYSTEM: Final = ("usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "etc/
                   "etc/localtime", "dev/urandom", "dev/zero")
 _MAX_OUTPUT_BYTES: Final = 256 << 20
 _DESCRIPTORS: Final = 256
+_ESCAPED: Final = re.compile(rb"\\([0-7]{3})")
 _CONTROL: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _TIMED_OUT, _NO_LAYER = 124, 125
 # Layers that are put in force here, so that a policy may assume them: by which of the layers of confinement.
@@ -114,8 +115,28 @@ def _grants(arguments: argparse.Namespace, path: str) -> tuple[tuple[str, bool],
             raise InputError("BOX616", f"{name}: the root folder, /proc and /sys are not granted")
     system = [os.sep + name for name in _SYSTEM]
     fixed = [(p, False) for p in (*system, path, os.path.realpath(path)) if os.path.exists(p)]
-    return (*fixed, *([("/dev/null", True)] if os.path.exists("/dev/null") else []),
-            *((os.path.abspath(name), writable) for name, writable in given))
+    granted = (*fixed, *([("/dev/null", True)] if os.path.exists("/dev/null") else []),
+               *((os.path.abspath(name), writable) for name, writable in given))
+    _without_processes([name for name, _ in granted])
+    return granted
+
+
+def _without_processes(granted: Sequence[str]) -> None:
+    """No process file system is mounted beneath what is granted, as in the tree of a container: what is assumed of
+    procfs rests on that. A Landlock rule for a folder is one for all that is mounted beneath it, too."""
+    try:
+        lines = Path("/proc/self/mountinfo").read_bytes().splitlines()
+    except OSError as error:
+        raise InputError("BOX616", f"it cannot be seen what is mounted: {error.strerror}") from None
+    fields = [line.partition(b" - ") for line in lines]
+    places = [os.fsdecode(_ESCAPED.sub(lambda m: bytes([int(m[1], 8)]), before.split()[4]))
+              for before, _, after in fields if after.split()[:1] in ([b"proc"], [b"sysfs"])]
+    for name in granted:
+        real = os.path.realpath(name)
+        for place in places:
+            if os.path.commonpath((real, place)) in (real, place):
+                raise InputError("BOX616", f"{name}: a process or system file system is mounted at {place}, which would "
+                                           "be granted with it")
 
 
 def _environment(wanted: list[str]) -> dict[str, str]:
