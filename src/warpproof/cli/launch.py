@@ -135,7 +135,7 @@ def _without_processes(granted: Sequence[str]) -> None:
         real = os.path.realpath(name)
         for place in places:
             if os.path.commonpath((real, place)) in (real, place):
-                raise InputError("BOX616", f"{name}: a process or system file system is mounted at {place}, which would "
+                raise InputError("BOX616", f"{name}: {place} is a process or system file system, which would "
                                            "be granted with it")
 
 
