@@ -71,7 +71,7 @@ def prove(policy: Policy, program: Program, layers: Iterable[str] = (), permitte
     started = time.perf_counter()
     closure = close([program], layers)
     found += [_timed(closed_alike, closure, permitted), _timed(no_pointees, policy)]
-    found.append(replace(escapes([program], closure, permitted), seconds=time.perf_counter() - started))
+    found.append(replace(escapes([program], closure, permitted, shared), seconds=time.perf_counter() - started))
     found.append(_timed(needed, policy, program))
     if kernel is not None:
         found.append(_timed(loaded, program, kernel))
@@ -214,7 +214,8 @@ def no_pointees(policy: Policy) -> Obligation:
     return Obligation("P6", "proved")
 
 
-def escapes(filters: Sequence[Program], closure: Closure, permitted: Sequence[str] = ()) -> Obligation:
+def escapes(filters: Sequence[Program], closure: Closure, permitted: Sequence[str] = (),
+            symbolic: Symbolic | None = None) -> Obligation:
     """P7, with the certificate re-checked by decision diagrams."""
     bad = [f for f in closure.reachable if f not in permitted]
     if bad:
@@ -222,7 +223,7 @@ def escapes(filters: Sequence[Program], closure: Closure, permitted: Sequence[st
         if way is None:
             return Obligation("P7", "unknown", f"not decided whether {bad[0]} can be reached")
         return Obligation("P7", "refuted", f"reachable: {', '.join(bad)}", way.witness)
-    faults = check_certificate(certificate(filters, closure))
+    faults = check_certificate(certificate(filters, closure), symbolic=symbolic)
     if faults and "too large" in faults[0]:
         return Obligation("P7", "unknown", faults[0])
     if faults:
