@@ -38,8 +38,8 @@ def old(number):
 
 
 def inherited():
-    found = [n for n in range(3, 256) if os.path.exists(f"/proc/self/fd/{n}")]
-    for number in (*range(3, 256), *found):
+    found = []
+    for number in (*range(3, 2000), 5000, 70000):
         try:
             found.append(os.read(number, 9))
         except OSError:
@@ -142,6 +142,28 @@ ATTEMPTS = {
     "inherited descriptors": inherited,
     "a limit": lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (999, 999)) or "raised",
     "memory": grow, "a large file": fill,
+    "root's root": lambda: os.listdir("/proc/1/root"),
+    "a setting of the kernel": lambda: open("/proc/sys/kernel/core_pattern", "w").write("|/bin/sh"),
+    "shared memory by name": lambda: open("/dev/shm/warpproof-attempt", "w").write("x"),
+    "a temporary file elsewhere": lambda: open("/tmp/warpproof-attempt", "w").write("x"),
+    "a set-user-ID program": lambda: os.open(WRITABLE + "/program", os.O_CREAT | os.O_WRONLY, 0o4755) and "made",
+    "a set-group-ID program": lambda: os.open(WRITABLE, os.O_TMPFILE | os.O_WRONLY, 0o2755) and "made",
+    "a device file": lambda: os.mknod(WRITABLE + "/device", 0o20600, os.makedev(1, 1)) or "made",
+    "a local socket in the writable folder": lambda: call(133, (WRITABLE + "/socket").encode(), 0o140600, 0),
+    "a link by number": lambda: call(265, 1, b"", -100, (WRITABLE + "/link").encode(), 0x1000),
+    "input for the terminal": lambda: call(16, 0, 0x5412, b"x"),
+    "an owner of a socket": lambda: call(16, 0, 0x8901, struct.pack("=i", PARENT)),
+    "a pair of sockets": lambda: call(53, 1, 2, 0, ctypes.create_string_buffer(8)),
+    "memory taken from the machine": lambda: call(28, 1 << 30, 4096, 101),
+    "the parent's descriptor": lambda: call(438, 3, 0, 0),
+    "what the parent has open": lambda: call(312, PARENT, PARENT, 0, 0, 0),
+    "the parent's processor time": lambda: call(228, (~PARENT << 3 | 2) & 0xFFFFFFFF, two(0, 0)),
+    "the parent's limits": lambda: call(302, PARENT, 7, 0, two(0, 0)),
+    "a death signal": lambda: call(157, 1, 0, 0, 0, 0) and "changed",
+    "being dumped": lambda: call(157, 4, 1, 0, 0, 0),
+    "a thread of another kind": lambda: call(56, 0x3D0F00 | 0x80000000, 0, 0, 0, 0),
+    "a handle": lambda: call(304, -100, two(8, 0), 0),
+    "a program by number": lambda: call(322, os.open("/bin/true", os.O_PATH), b"", 0, 0, 0x1000),
     "host name": lambda: socket.sethostname("x") or "set",
     "the clock": lambda: call(164, 0, 0),
 }

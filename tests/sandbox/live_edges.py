@@ -249,12 +249,11 @@ def implied() -> bool:
     return executable(call("mmap", 0, PAGE, 1, 0x22, -1, 0))
 
 
-def handle() -> int:
-    file()
+def handle(flags: int = 0) -> int:
     struct.pack_into("=II", room, 0, 128, 0)
     number = ctypes.create_string_buffer(4)
     call("name_to_handle_at", -100, path(), room, number, 0)
-    return call("open_by_handle_at", os.open(HERE, os.O_RDONLY), room, 0)
+    return call("open_by_handle_at", os.open(HERE, os.O_RDONLY), room, flags)
 
 
 def received(many: bool) -> int:
@@ -414,9 +413,9 @@ def context() -> int:
     return int(struct.unpack("=Q", made.raw)[0])
 
 
-def submitted(number: int, offset: int, data: Any, length: int) -> int:
-    """One write by io_submit."""
-    block = ctypes.create_string_buffer(struct.pack("=QIIHhIQQqQII", 0, 0, 0, 1, 0, number, at(data), length, offset, 0,
+def submitted(number: int, offset: int, data: Any, length: int, kind: int = 1) -> int:
+    """One write, or a read, by io_submit."""
+    block = ctypes.create_string_buffer(struct.pack("=QIIHhIQQqQII", 0, 0, 0, kind, 0, number, at(data), length, offset, 0,
                                                     0, 0))
     keep.append(block)
     return call("io_submit", context(), 1, ctypes.create_string_buffer(struct.pack("=Q", at(block))))
@@ -481,6 +480,46 @@ def stolen() -> bool:
     return os.read(call("pidfd_getfd", pidfd(pid), number, 0), 8) == b"contents"
 
 
+def reaped() -> bool:
+    """Memory taken from a process that is to die and has not yet; it has much of it, so that this takes a while."""
+    for _ in range(50):
+        pid = os.fork()
+        if pid == 0:
+            libc.prctl(1, 9, 0, 0, 0)
+            area = mmap.mmap(-1, 64 << 20)
+            for place in range(0, 64 << 20, PAGE):
+                area[place] = 1
+            signal.pause()
+        time.sleep(0.15)
+        number = pidfd(pid)
+        os.kill(pid, signal.SIGKILL)
+        with contextlib.suppress(OSError):
+            return call("process_mrelease", number, 0) == 0
+    return False
+
+
+def home() -> bool:
+    """The node that an area of memory is bound to."""
+    area = call("mmap", 0, PAGE, 3, 0x22, -1, 0)
+    call("mbind", area, PAGE, 2, struct.pack("=Q", 1), 64, 0)
+    return call("set_mempolicy_home_node", area, PAGE, 0, 0) == 0
+
+
+def remapped() -> bool:
+    area = call("mmap", 0, 2 * PAGE, 3, 0x21, -1, 0)
+    ctypes.memmove(area + PAGE, SECRET, 6)
+    call("remap_file_pages", area, PAGE, 0, 1, 0)
+    return ctypes.string_at(area, 6) == SECRET[:6]
+
+
+def attributed() -> bool:
+    """No dump, by the call that takes attributes of a file."""
+    file()
+    call("file_setattr", -100, path(), struct.pack("=QIIII", 0x80, 0, 0, 0, 0), 24, 0)
+    call("file_getattr", -100, path(), room, 24, 0)
+    return bool(room.raw[0] & 0x80)
+
+
 def advised() -> int:
     area = vector(secret, 0)
     struct.pack_into("=QQ", area, 0, at(secret) & ~(PAGE - 1), PAGE)
@@ -499,6 +538,148 @@ def sync_room() -> Any:
     return ctypes.create_string_buffer(PAGE)
 
 
+def mapped(act: Callable[[int], Any], reads: bool = False) -> Callable[[], bool]:
+    """A child shares memory that has no name, and says whether it was changed. The act gets it by way of procfs."""
+
+    def run() -> bool:
+        left, right = os.pipe()
+
+        def life() -> None:
+            number = os.memfd_create("x")
+            os.write(number, SECRET.ljust(PAGE, b"\0"))
+            area = mmap.mmap(number, PAGE)
+            os.write(right, b"%d" % number)
+            for _ in range(100 if not reads else 1000):
+                if area[:6] != SECRET[:6]:
+                    os._exit(42)
+                time.sleep(0.01)
+
+        pid = other(life)
+        act(os.open(f"/proc/{pid}/fd/{int(os.read(left, 9))}", os.O_RDWR))
+        if reads:
+            return room.raw.startswith(SECRET[:8])
+        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 42
+
+    return run
+
+
+def into_room(act: Callable[[int], Any]) -> None:
+    """What a call writes into a pipe goes to `room`."""
+    left, right = os.pipe()
+    act(right)
+    ctypes.memmove(room, os.read(left, 8), 8)
+
+
+def into_shared(act: Callable[[int], Any]) -> None:
+    number = os.memfd_create("x")
+    act(number)
+    ctypes.memmove(room, os.pread(number, 8, 0), 8)
+
+
+def stored(number: int) -> None:
+    ctypes.memmove(call("mmap", 0, PAGE, 3, 1, number, 0), b"public", 6)
+
+
+def unlacking(act: Callable[[], Any]) -> Callable[[], Any]:
+    """A kernel, or file system, without this ioctl or attribute lacks it, as one does that has not the call."""
+
+    def run() -> Any:
+        try:
+            return act()
+        except OSError as error:
+            if error.errno in (errno.ENOTTY, errno.EOPNOTSUPP):
+                return "ENOSYS"
+            raise
+
+    return run
+
+
+def queried() -> bool:
+    """Where another process's memory is, by PROCMAP_QUERY (Linux 6.11)."""
+    question = ctypes.create_string_buffer(struct.pack("=QQQ", 104, 0x10, at(secret)), 104)
+    call("ioctl", os.open(f"/proc/{other()}/maps", os.O_RDONLY), 0xC0686611, question)
+    first, last = struct.unpack_from("=QQ", question, 24)
+    return first <= at(secret) < last
+
+
+def flagged() -> bool:
+    """FS_IOC_SETFLAGS: no dump."""
+    number, flags = file(), ctypes.create_string_buffer(8)
+    call("ioctl", number, 0x40086602, struct.pack("=Q", 0x40))
+    call("ioctl", number, 0x80086601, flags)
+    return bool(flags.raw[0] & 0x40)
+
+
+def owned_by_ioctl() -> bool:
+    """The same as `owned`, by FIOSETOWN and FIOASYNC."""
+    left, right = socket.socketpair()
+    pid = other()
+    call("ioctl", left.fileno(), 0x8901, struct.pack("=i", pid))
+    call("ioctl", left.fileno(), 0x5452, struct.pack("=i", 1))
+    right.send(b"x")
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == -signal.SIGIO
+
+
+def to_daemon() -> bool:
+    """From a pair of datagram sockets to a local socket that is none of the two."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as daemon:
+        daemon.bind(path("daemon"))
+        pair = ctypes.create_string_buffer(8)
+        call("socketpair", 1, 2, 0, pair)
+        with socket.socket(fileno=struct.unpack("=ii", pair.raw)[0]) as left:
+            left.sendto(b"public", path("daemon"))
+        return daemon.recv(6) == b"public"
+
+
+def datagram(act: Callable[[int, bytes], Any]) -> Callable[[], bool]:
+    """By a socket that was there before, to an address."""
+
+    def run() -> bool:
+        up()
+        with socket.socket(type=socket.SOCK_DGRAM) as server, socket.socket(type=socket.SOCK_DGRAM) as client:
+            server.bind(("127.0.0.1", 0))
+            server.settimeout(2)
+            act(client.fileno(), struct.pack("=H", 2) + struct.pack("!H4s8x", server.getsockname()[1], b"\x7f\0\0\1"))
+            return server.recv(6) == b"public"
+
+    return run
+
+
+def header(address: bytes) -> Any:
+    kept = ctypes.create_string_buffer(address)
+    part = vector(public, 6)
+    keep.extend((kept, part))
+    return ctypes.create_string_buffer(struct.pack("=QIxxxxQQQQIxxxxIxxxx", at(kept), 16, at(part), 1, 0, 0, 0, 0))
+
+
+def binds() -> None:
+    call("bind", call("socket", 1, 2, 0), struct.pack("=H", 1) + path("socket") + b"\0", 3 + len(path("socket")))
+
+
+def opened_by_event() -> bool:
+    file()
+    number = call("fanotify_init", 0, 0)
+    call("fanotify_mark", number, 1, 0x08000020, -100, HERE.encode())
+    other(lambda: os.open(path(), os.O_RDONLY))
+    return os.pread(struct.unpack_from("=i", os.read(number, PAGE), 16)[0], 8, 0) == b"contents"
+
+
+def clock_of(pid: int) -> int:
+    """The clock that counts a process's time on processors."""
+    return (~pid << 3 | 2) & 0xFFFFFFFF
+
+
+def tells_time() -> bool:
+    def work() -> None:
+        while True:
+            pass
+
+    pid = other(work)
+    time.sleep(0.05)
+    call("clock_gettime", clock_of(pid), room)
+    return struct.unpack_from("=qq", room) > (0, 0)
+
+
 keep: list[Any] = []
 keep_name = ctypes.create_string_buffer(b"value")
 MEM = {
@@ -506,16 +687,26 @@ MEM = {
     "writev": lambda f: call("writev", f, vector(public, 6), 1),
     "pwritev": lambda f: call("pwritev", f, vector(public, 6), 1, at(secret), 0),
     "pwritev2": lambda f: call("pwritev2", f, vector(public, 6), 1, at(secret), 0, 0),
+}
+# What files of procfs called `mem` do not take, but memory that is shared without a name.
+SHARED = {
     "sendfile": lambda f: call("sendfile", f, source(), 0, 6), "splice": lambda f: call("splice", piped(), 0, f, 0, 6, 0),
-    "copy_file_range": lambda f: call("copy_file_range", source(), 0, f, 0, 6, 0),
-    "ftruncate": lambda f: call("ftruncate", f, 0), "io_submit": lambda f: submitted(f, at(secret), public, 6),
+    "copy_file_range": lambda f: call("copy_file_range", shared_source(), 0, f, 0, 6, 0),
+    "ftruncate": lambda f: call("ftruncate", f, 1), "fallocate": lambda f: call("fallocate", f, 3, 0, PAGE),
+    "io_submit": lambda f: submitted(f, 0, public, 6), "mmap": stored,
 }
 READ = {
     "read": lambda f: call("read", f, room, 8), "pread64": lambda f: call("pread64", f, room, 8, at(secret)),
     "readv": lambda f: call("readv", f, vector(room, 8), 1),
     "preadv": lambda f: call("preadv", f, vector(room, 8), 1, at(secret), 0),
     "preadv2": lambda f: call("preadv2", f, vector(room, 8), 1, at(secret), 0, 0),
-    "mmap": lambda f: call("mmap", 0, PAGE, 1, 2, f, at(secret) & ~(PAGE - 1)),
+}
+READ_SHARED = {
+    "mmap": lambda f: ctypes.memmove(room, call("mmap", 0, PAGE, 1, 1, f, 0), 8),
+    "sendfile": lambda f: into_room(lambda g: call("sendfile", g, f, 0, 8)),
+    "splice": lambda f: into_room(lambda g: call("splice", f, ctypes.byref(ctypes.c_long(0)), g, 0, 8, 0)),
+    "copy_file_range": lambda f: into_shared(lambda g: call("copy_file_range", f, ctypes.byref(ctypes.c_long(0)), g, 0, 8, 0)),
+    "io_submit": lambda f: submitted(f, 0, room, 8, 0),
 }
 public = ctypes.create_string_buffer(b"public", 6)
 
@@ -523,6 +714,14 @@ public = ctypes.create_string_buffer(b"public", 6)
 def source() -> int:
     number = file("source")
     os.pwrite(number, b"public", 0)
+    return number
+
+
+def shared_source() -> int:
+    """copy_file_range stays within one file system."""
+    number = os.memfd_create("x")
+    os.write(number, b"public")
+    os.lseek(number, 0, 0)
     return number
 
 
@@ -570,7 +769,10 @@ BY_NUMBER: dict[str, Callable[[int], Any]] = {
     "fsetxattr": lambda f: call("fsetxattr", f, b"user.x", b"x", 1, 0), "write": lambda f: call("write", f, b"public", 6),
     "pwrite64": lambda f: call("pwrite64", f, b"public", 6, 0), "writev": lambda f: call("writev", f, vector(public, 6), 1),
     "pwritev": lambda f: call("pwritev", f, vector(public, 6), 1, 0, 0),
-    "pwritev2": lambda f: call("pwritev2", f, vector(public, 6), 1, 0, 0, 0),
+    "pwritev2": lambda f: call("pwritev2", f, vector(public, 6), 1, 0, 0, 0), "mmap": stored,
+    "sendfile": lambda f: call("sendfile", f, source(), 0, 6), "splice": lambda f: call("splice", piped(), 0, f, 0, 6, 0),
+    "copy_file_range": lambda f: call("copy_file_range", source(), 0, f, 0, 6, 0),
+    "io_submit": lambda f: submitted(f, 0, public, 6),
 }
 SELF = os.getpid()
 TRIED: dict[str, Callable[[], Any]] = {
@@ -595,8 +797,7 @@ TRIED: dict[str, Callable[[], Any]] = {
     "kcmp:read-other": lambda: call("kcmp", SELF, other(), 0, 1, 1) >= 0, "pidfd_getfd:read-other": stolen,
     "pidfd_getfd:write-other": stolen, "pidfd_open:read-other": succeeds(lambda: pidfd(other())),
     "process_madvise:read-other": lambda: advised() > 0, "process_madvise:write-other": lambda: advised() > 0,
-    "process_mrelease:read-other": wrongly(lambda: call("process_mrelease", pidfd(other()), 0)),
-    "process_mrelease:write-other": wrongly(lambda: call("process_mrelease", pidfd(other()), 0)),
+    "process_mrelease:read-other": reaped, "process_mrelease:write-other": reaped,
     "move_pages:read-other": lambda: call("move_pages", other(), 1, struct.pack("=Q", at(secret) & ~(PAGE - 1)), 0, room,
                                           0) >= 0,
     "perf_event_open:read-other": succeeds(event), "perf_event_open:surface": succeeds(event),
@@ -625,8 +826,24 @@ TRIED: dict[str, Callable[[], Any]] = {
     "execveat:exec": exits(lambda: call("execveat", os.open("/bin/sh", os.O_PATH), b"", arguments(), 0, 0x1000)),
     "open:file-open": opens(lambda: call("open", path(), 0)), "openat:file-open": opens(lambda: call("openat", -100, path(), 0)),
     "openat2:file-open": opens(lambda: call("openat2", -100, path(), bytes(24), 24)),
-    "creat:file-open": alters(lambda: call("creat", path("new"), 0o600)), "open_by_handle_at:file-open": lambda: os.read(
-        handle(), 8) == b"contents",
+    "creat:file-open": alters(lambda: call("creat", path("new"), 0o600)), "open_by_handle_at:file-open": opens(handle),
+    "open:file-change": alters(lambda: call("open", path("new"), 0o102, 0o600)),
+    "openat:file-change": alters(lambda: call("openat", -100, path(), 0o1002, 0)),
+    "openat2:file-change": alters(lambda: call("openat2", -100, path(), struct.pack("=QQQ", 0o1002, 0, 0), 24)),
+    "creat:file-change": alters(lambda: call("creat", path(), 0o600)),
+    "open_by_handle_at:file-change": alters(lambda: handle(0o1001)), "bind:file-change": alters(binds),
+    "ioctl:file-change": unlacking(flagged), "ioctl:read-other": unlacking(queried), "ioctl:signal-other": owned_by_ioctl,
+    "socketpair:ipc": to_daemon, "fanotify_init:file-open": opened_by_event,
+    "sendto:net": datagram(lambda s, a: call("sendto", s, b"public", 6, 0, a, 16)),
+    "sendmsg:net": datagram(lambda s, a: call("sendmsg", s, header(a), 0)),
+    "sendmmsg:net": datagram(lambda s, a: call("sendmmsg", s, header(a), 1, 0)),
+    "madvise:system": wrongly(lambda: call("madvise", PAGE, PAGE, 101)),
+    "capget:observe": lambda: call("capget", struct.pack("=Ii", 0x20080522, other()), room) == 0,
+    "clock_gettime:observe": tells_time, "clock_getres:observe": succeeds(
+        lambda: call("clock_getres", clock_of(other()), room)),
+    "clock_nanosleep:observe": lambda: call("clock_nanosleep", clock_of(other(lambda: machine("ebfe"))), 0, struct.pack(
+        "=qq", 0, 20_000_000), 0) == 0,
+    "timer_create:observe": succeeds(lambda: call("timer_create", clock_of(other()), 0, room)),
     "recvmsg:file-open": lambda: os.pread(received(False), 8, 0) == b"contents",
     "recvmmsg:file-open": lambda: os.pread(received(True), 8, 0) == b"contents",
     "rmdir:file-change": alters(lambda: call("rmdir", path("d")), lambda: os.mkdir(path("d"))),
@@ -653,7 +870,7 @@ TRIED: dict[str, Callable[[], Any]] = {
     "shmat:rwx": lambda: shared(0x8000), "mmap:rwx": lambda: executable(call("mmap", 0, PAGE, 5, 0x22, -1, 0)),
     "mprotect:rwx": lambda: protected("mprotect"), "pkey_mprotect:rwx": lambda: protected("pkey_mprotect", -1),
     "personality:rwx": implied, "personality:control": implied,
-    "remap_file_pages:surface": wrongly(lambda: call("remap_file_pages", 0, PAGE, 0, 0, 0)),
+    "remap_file_pages:surface": remapped,
     "fcntl:signal-other": owned,
     "settimeofday:system": lambda: call("settimeofday", struct.pack("=qq", int(time.time()), int(time.time() % 1 * 1e6)),
                                         0) == 0,
@@ -662,7 +879,7 @@ TRIED: dict[str, Callable[[], Any]] = {
     "clock_adjtime:system": succeeds(lambda: call("clock_adjtime", 0, bytearray_of(208))),
     "sethostname:system": lambda: call("sethostname", b"warp", 4) == 0 and socket.gethostname() == "warp",
     "setdomainname:system": succeeds(lambda: call("setdomainname", b"warp", 4)),
-    "quotactl:system": wrongly(lambda: call("quotactl", 0x80000700, b"/no-such-device", 0, room)),
+    "quotactl:system": succeeds(lambda: call("quotactl", 0x80000100, 0, 0, 0)),
     "quotactl_fd:system": wrongly(lambda: call("quotactl_fd", -1, 0x80000700, 0, room)),
     "acct:system": wrongly(lambda: call("acct", b"/no-such-file")),
     "syslog:system": succeeds(lambda: call("syslog", 3, room, 100)), "vhangup:system": succeeds(lambda: call("vhangup")),
@@ -692,13 +909,14 @@ TRIED: dict[str, Callable[[], Any]] = {
     "mlockall:resource": succeeds(lambda: call("mlockall", 1)),
     "mbind:resource": succeeds(lambda: call("mbind", call("mmap", 0, PAGE, 3, 0x22, -1, 0), PAGE, 0, 0, 0, 0)),
     "set_mempolicy:resource": succeeds(lambda: call("set_mempolicy", 4, 0, 0)),
-    "set_mempolicy_home_node:resource": wrongly(
-        lambda: call("set_mempolicy_home_node", call("mmap", 0, PAGE, 3, 0x22, -1, 0), PAGE, 0, 0)),
+    "set_mempolicy_home_node:resource": home,
     "migrate_pages:resource": succeeds(
         lambda: call("migrate_pages", 0, 64, struct.pack("=Q", 1), struct.pack("=Q", 1))),
 }
 TRIED |= {f"{n}:write-other": lambda act=act: poke(lambda p: act(memory(p))) for n, act in MEM.items()}
 TRIED |= {f"{n}:read-other": lambda act=act: peek(lambda p: act(memory(p))) for n, act in READ.items()}
+TRIED |= {f"{n}:write-other": mapped(act) for n, act in SHARED.items()}
+TRIED |= {f"{n}:read-other": mapped(act, True) for n, act in READ_SHARED.items()}
 TRIED |= {f"{n}:signal-other": ends(act) for n, act in SIGNALS.items()}
 TRIED |= {f"{n}:control": pends(lambda act=act: act(os.getpid())) for n, act in SIGNALS.items()}
 TRIED |= {f"{n}:file-change": alters(act) for n, act in FILES.items()}
@@ -745,8 +963,7 @@ def observed(act: Callable[[], Any]) -> Any:
     return made if isinstance(made, str) else made >= 0
 
 
-TRIED["file_setattr:file-change"] = wrongly(
-    lambda: call("file_setattr", -100, (file(), path())[1], struct.pack("=QIIII", 0x20, 0, 0, 0, 0), 24, 0))
+TRIED["file_setattr:file-change"] = unlacking(attributed)
 TRIED |= {f"{n}:observe": lambda act=act: observed(act) for n, act in OBSERVED.items()}
 
 

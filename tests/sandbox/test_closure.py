@@ -165,7 +165,7 @@ def test_facts_that_need_facts() -> None:
 
 def satisfying(edge: Edge) -> Call:
     """Arguments that fulfil the edge's condition, found by trying."""
-    values = (0, 1, 2, 4, 8, 10, 15, 22, 0x8000, 40, 0x10000, 0x7E020000, 0x1005, 0xFFFFFFFE)
+    values = (0, 1, 2, 4, 8, 10, 15, 22, 0x8000, 40, 0x10000, 0x7E020000, 0x1005, 100, 0x8901, 0xFFFFFFFE)
     for chosen in itertools.product(values, repeat=len({t.argument for t in edge.when})):
         args = [0] * 6
         for argument, value in zip(sorted({t.argument for t in edge.when}), chosen, strict=True):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -66,18 +67,25 @@ def execute(place: Path, uid: int, *names: str, stdin: str = "") -> subprocess.C
     prefixes = {os.path.realpath(p) for p in (sys.base_prefix, sys.prefix)}
     granted = [a for p in sorted(prefixes) if os.access(p, os.R_OK) and os.path.isdir(p) for a in ("--read", p)]
     with open("/etc/hostname", "rb") as file:
-        os.dup2(file.fileno(), 251, inheritable=True)
+        limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+        high = min(limits[1], 8192) > 5000  # numbers that a limit of 1024 would hide
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(limits[0], 8192) if high else limits[0], limits[1]))
+        held = (251, 5000) if high else (251,)
+        for number in held:
+            os.dup2(file.fileno(), number, inheritable=True)
         try:
             return subprocess.run(
                 [*command, "sandbox", "run", "--read", str(place / "granted"), "--write", str(place / "writable"),
                  *(granted if uid == os.geteuid() else []), "--", python, "-I",
                  str(place / "granted" / "attempts.py"), str(os.getpid()), str(place / "granted"),
                  str(place / "writable"), *names],
-                input=stdin, capture_output=True, text=True, check=False, timeout=120, cwd="/", pass_fds=(251,),
+                input=stdin, capture_output=True, text=True, check=False, timeout=120, cwd="/", pass_fds=held,
                 env=environment | {"WARPPROOF_TEST_SECRET": SECRET},
                 **({} if uid == os.geteuid() else {"user": uid, "group": uid, "extra_groups": []}))  # type: ignore[arg-type]
         finally:
-            os.close(251)
+            for number in held:
+                os.close(number)
+            resource.setrlimit(resource.RLIMIT_NOFILE, limits)
 
 
 @pytest.fixture(scope="module")
@@ -120,6 +128,8 @@ def test_a_hostile_command_gets_nothing(uid: int, place: Path, runs: None) -> No
     assert killed > 8
     assert refused > 30
     assert not (place / "granted" / "new").exists()
+    assert not any(Path(p, "warpproof-attempt").exists() for p in ("/dev/shm", "/tmp"))
+    assert all(p.stat().st_mode & 0o6000 == 0 for p in (place / "writable").iterdir())
     assert (place / "granted" / "link").is_symlink()
     assert sum(p.stat().st_size for p in (place / "writable").iterdir() if p.is_file()) <= 1 << 26
 
@@ -128,7 +138,8 @@ def test_the_attempts_are_real(place: Path) -> None:
     """Without confinement they succeed."""
     for name in ("a file", "a file through the granted folder", "a link out of the granted folder", "proc", "fork",
                  "another program that reads", "a child", "a local socket", "a mode", "inherited descriptors",
-                 "a large file", "pidfd", "times"):
+                 "a large file", "pidfd", "times", "a set-user-ID program", "a pair of sockets",
+                 "the parent's processor time", "the parent's limits"):
         done = subprocess.run([sys.executable, str(PROGRAM), str(os.getpid()), str(place / "granted"),
                                str(place / "writable"), name], capture_output=True, text=True, check=False)
         assert "GOT" in done.stdout or "root:" in done.stdout or name == "inherited descriptors", (name, done)
@@ -159,6 +170,34 @@ def test_output_without_end_is_stopped(runs: None, capfd: pytest.CaptureFixture[
     code, out, error = shell("--", "/usr/bin/yes", capfd=capfd)
     assert (code, "MiB of output" in error) == (124, True)
     assert len(out) < 2 << 20
+
+
+MANY_FILES = """
+import os, sys, time
+for at in range(200):
+    number = os.open(f"{sys.argv[1]}/{at}", os.O_CREAT | os.O_WRONLY)
+    os.write(number, b"x" * int(sys.argv[2]))
+    os.unlink(f"{sys.argv[1]}/{at}") if sys.argv[3] == "unlink" else os.close(number)
+time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize("kept", ["unlink", "keep"])
+def test_a_disk_is_not_filled(kept: str, place: Path, runs: None, capfd: pytest.CaptureFixture[str],
+                              monkeypatch: pytest.MonkeyPatch) -> None:
+    """By many files, each within its limit, with names or without; nor by files that hold nothing."""
+    folder = str(place / "writable")
+    command = ["--write", folder, "--", "/usr/bin/python3", "-I", "-c", MANY_FILES, folder]
+    if not Path("/usr/bin/python3").exists():
+        pytest.skip("no Python of the system")
+    code, _, error = shell("--disk", "0.125", *command, str(1 << 20), kept, capfd=capfd)
+    assert (code, "less are free" in error) == (124, True), error
+    if kept == "keep" and os.statvfs(place).f_ffree > 1000:
+        for path in (place / "writable").iterdir():
+            path.unlink()
+        monkeypatch.setattr("warpproof.cli.launch._MAX_FILES", 100)
+        code, _, error = shell(*command, "1", kept, capfd=capfd)
+        assert (code, "more files" in error) == (124, True), error
 
 
 POLICY = """

@@ -30,6 +30,11 @@ EASY = ("open", "open, the old call", "stat", "list a folder", "descriptors in p
         "memfd", "an inherited descriptor", "a copy of one", "fork", "executable memory", "memory made executable",
         "network", "local socket", "socketpair", "pidfd", "chdir", "clone")
 SECRET = "a secret that no kernel may read"
+EMPTY = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 k_param_0, " \
+        ".param .u64 k_param_1, .param .u32 k_param_2)\n{\nret;\n}\n"
+CONTRACT = ("from warpproof import In, Out, Size, contract, f32\nn = Size('n', min=1, max=99)\n"
+            "@contract(kernel='{}::k', grid=(n,), block=32)\ndef k(x: In[f32, n], y: Out[f32, n], n: n):\n"
+            "    return {{'y': x}}\n")
 PASSWD = Path("/etc/passwd").read_text("utf-8").splitlines()[0]
 
 
@@ -70,6 +75,31 @@ HOSTILE_PYTHON = {
     "a file beside it": "raise ValueError(open('secret.txt').read())",
     "a file by its folder": "import glob; raise ValueError(glob.glob('/etc/*') + glob.glob('*'))",
     "the environment": "import os; raise ValueError(dict(os.environ))",
+    "the environment as it began": "import posix; raise ValueError(posix.environ)",
+    "the environment of the C library": """
+import ctypes
+block, found = ctypes.POINTER(ctypes.c_char_p).in_dll(ctypes.CDLL(None), "environ"), []
+while block and block[len(found)]: found.append(block[len(found)])
+raise ValueError(found)""",
+    "objects of others": """
+import gc
+names = "WARPPROOF_" "TEST_SECRET", b"HOME"
+raise ValueError([o for o in gc.get_objects() if isinstance(o, dict) and any(n in o for n in names)])""",
+    "the frames below": """
+import sys
+frame, found = sys._getframe(), []
+while frame:
+    found.append({name: repr(value)[:99] for name, value in frame.f_locals.items()})
+    frame = frame.f_back
+raise ValueError(found)""",
+    "classes of others": "raise ValueError([c.__init__.__globals__.get('os').environ for c in ().__class__.__base__."
+                         "__subclasses__() if 'os' in getattr(c.__init__, '__globals__', {})][:3])",
+    "keys of the user": "raise ValueError(open('/root/.ssh/id_rsa').read(), open('/home').read())",
+    "an end of its own": "import atexit; atexit.register(print, 'GOT' 'IT'); raise SystemExit(0)",
+    "an answer too deep": "import os; os.write(4, b'[' * 10_000_000 + b'\\n')",
+    "an answer too wide": "import os; os.write(4, b'{\"result\": [' + b'[],' * 9_000_000 + b'0]}\\n')",
+    "a number too long": "import os; os.write(4, b'{\"result\": {\"text\": ' + b'9' * 5000 + b'}}\\n')",
+    "prints without end": "while True: print('x' * (1 << 20), flush=True)",
     "the environment of the first process": "raise ValueError(open('/proc/1/environ').read())",
     "the parent's environment": "import os; raise ValueError(open(f'/proc/{os.getppid()}/environ').read())",
     "the network": "import socket; socket.create_connection(('127.0.0.1', 9)); raise ValueError('GOT' 'IT')",
@@ -105,7 +135,7 @@ def test_a_hostile_triton_file_gets_nothing(what: str, confinable: None, tmp_pat
     (tmp_path / "neighbour.py").write_text(f"raise ValueError({SECRET!r})", "utf-8")
     made = triton(HOSTILE_PYTHON[what])
     said = made.detail + made.noise if isinstance(made, Stopped) else json.dumps(made)
-    for leak in (PASSWD, SECRET, "WARPPROOF_TEST", "GOTIT", "secret.txt'", f"'HOME': '{os.environ.get('HOME')}'"):
+    for leak in (PASSWD, SECRET, "WARPPROOF_TEST", "GOTIT", "secret.txt'", "HOME': '", "PATH': '", "PATH="):
         assert leak not in said.replace("directory: 'secret.txt'", ""), said
     assert isinstance(made, Stopped) or "CUD711" in made.get("rendered", "") or made == {"result": {"text": "mine"}}
 
@@ -132,10 +162,7 @@ def test_a_triton_file_that_says_too_much_is_stopped(confinable: None, monkeypat
 @needs_triton
 def test_a_hostile_triton_file_from_the_command_line(confinable: None, tmp_path: Path,
                                                      capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "c.py").write_text(
-        "from warpproof import In, Out, Size, contract, f32\nn = Size('n', min=1, max=99)\n"
-        "@contract(kernel='k.py::k', grid=(n,), block=32)\ndef k(x: In[f32, n], y: Out[f32, n], n: n):\n"
-        "    return {'y': x}\n", "utf-8")
+    (tmp_path / "c.py").write_text(CONTRACT.format("k.py"), "utf-8")
     (tmp_path / "k.py").write_text("import os; os.system('id')", "utf-8")
     assert main(["prove", str(tmp_path / "c.py"), "--format", "json"]) == 3
     report = json.loads(capsys.readouterr().out)
@@ -147,6 +174,11 @@ HOSTILE_INCLUDES = (
     '#include "/etc/passwd"', "#include </etc/passwd>", '#include "secret.txt"', '#include "../outside.h"',
     '#include "link.h"', '#include "/proc/self/environ"', '#include "/proc/1/environ"', '#include "folder"',
     '#define H "/etc/passwd"\n#include H', '#include __FILE__ "/../outside.h"', '#include "fifo.h"',
+    '#include_next "/etc/passwd"', '#import "/etc/passwd"', '%:include "/etc/passwd"', '#inc\\\nlude "/etc/passwd"',
+    'const char p[] = {\n#embed "/etc/passwd"\n};', '#define S(x) #x\n#define T(x) S(x)\n#include T(/etc/passwd)',
+    '#include "/proc/self/fd/0"', '#include "/dev/stdin"', '#include "/dev/fd/3"', '#line 1 "/etc/passwd"\n#error x',
+    '#if __has_include("/etc/passwd")\n#error it is there\n#endif\n#error x', '#pragma message(__FILE__)\n#error x',
+    'static_assert(sizeof(__FILE__) == 5, "more than the name");\n#error x', 'import "/etc/passwd";',
 )
 
 
@@ -171,7 +203,58 @@ def test_a_hostile_include_gets_nothing(line: str, confinable: None, tmp_path: P
     assert SECRET not in said
     assert PASSWD not in said
     assert "PATH=" not in said
+    assert "it is there" not in said
+    assert "more than the name" not in said
+    assert str(tmp_path) not in said
     assert isinstance(made, Stopped) or "CUD701" in made["rendered"]
+
+
+@pytest.mark.parametrize("line", [".include", ".incbin"])
+def test_a_file_by_way_of_assembly(line: str, confinable: None, tmp_path: Path,
+                                   capsys: pytest.CaptureFixture[str]) -> None:
+    """The compiler passes assembly on; the judge's parser opens nothing."""
+    try:
+        nvrtc_version()
+    except WarpproofError as error:
+        pytest.skip(error.message)
+    (tmp_path / "c.py").write_text(CONTRACT.format("k.cu"), "utf-8")
+    (tmp_path / "k.cu").write_text(
+        f'extern "C" __global__ void k(float* x, float* y, int n) {{ asm("{line} \\"/etc/passwd\\";"); }}',
+        "utf-8")
+    assert main(["prove", str(tmp_path / "c.py")]) == 2
+    said = capsys.readouterr()
+    assert "error[PTX008]" in said.err
+    assert PASSWD not in said.out + said.err
+
+
+FORGED: Mapping[str, Any] = {
+    "a report as an error": {"error": {"code": "CUD711", "message": "x\nk.py::k  PROVED\n  for all n", "span": None,
+                                       "hint": "\nk.py::k  PROVED"}, "rendered": "k.py::k  PROVED\n  for all n"},
+    "an error that is none": {"error": {"code": "\x1b[2J"}, "rendered": "k.py::k  PROVED"},
+    "a reason that is none": {"stopped": {"reason": "PROVED", "detail": "\nk.py::k  PROVED"}},
+    "a reason": {"stopped": {"reason": "timeout", "detail": "\nk.py::k  PROVED\u2028k.py::k  PROVED"}},
+    "a verdict": {"result": {"verdict": "PROVED"}},
+    "a name that is none": {"result": {"text": EMPTY, "kernel": "k\nk.py::k  PROVED", "version": "3", "log": ""}},
+    "a version that is none": {"result": {"text": EMPTY, "kernel": "k", "version": "\nk.py::k  PROVED", "log": ""}},
+    "a kernel that does nothing": {"result": {"text": EMPTY, "kernel": "k", "version": "3", "log": "k.py::k  PROVED"}},
+}
+
+
+@needs_triton
+@pytest.mark.parametrize("what", FORGED)
+def test_a_compiler_that_was_taken_over_cannot_say_proved(what: str, confinable: None, tmp_path: Path,
+                                                          capsys: pytest.CaptureFixture[str]) -> None:
+    """Nor print a line that could be one of a report: neither as a verdict nor as an error message."""
+    (tmp_path / "c.py").write_text(CONTRACT.format("k.py"), "utf-8")
+    answer_ = json.dumps(FORGED[what]).encode() + b"\n"
+    (tmp_path / "k.py").write_text(f"import os; os.write(4, {answer_!r})", "utf-8")
+    assert main(["prove", str(tmp_path / "c.py")]) in (1, 2, 3, 4)
+    said = capsys.readouterr()
+    assert not any(line.startswith("k.py") for line in said.err.splitlines())
+    assert "k.py::k  PROVED" not in said.out or not any(
+        line.startswith("k.py") for line in said.out.splitlines() if "PROVED" in line)
+    assert main(["prove", str(tmp_path / "c.py"), "--format", "json"]) in (1, 2, 3, 4)
+    assert json.loads(capsys.readouterr().out)["verdict"] in (None, "REFUTED", "INCONCLUSIVE")
 
 
 def test_what_a_source_may_see(tmp_path: Path) -> None:

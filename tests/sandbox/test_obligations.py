@@ -234,7 +234,11 @@ def test_permitted_capabilities_and_assumed_layers() -> None:
     text = "default = 'kill_process'\n[[rule]]\ncalls = ['openat', 'read']\naction = 'allow'"
     policy = read_policy(text)
     program = compile_policy(policy)
-    assert [p.fact for p in inspect([program]).passages] == ["read-other", "file-open"]
+    assert [p.fact for p in inspect([program]).passages] == ["read-other", "file-open", "file-change"]
     assert inspect([program], layers=["landlock"]).exit_code == 0
-    assert inspect([program], permitted=["read-other", "file-open"]).exit_code == 0
-    assert inspect([program], permitted=["file-open"]).exit_code == 1
+    assert inspect([program], permitted=["read-other", "file-open", "file-change"]).exit_code == 0
+    assert inspect([program], permitted=["file-open", "file-change"]).exit_code == 1
+    # O_CREAT, O_TRUNC and O_TMPFILE make and empty files: a policy that only reads has to look at the flags
+    reads = compile_policy(read_policy(text.replace("calls", "when = ['arg2:32 & 0x400240 == 0']\ncalls").replace(
+        ", 'read'", "")))
+    assert [p.fact for p in inspect([reads]).passages] == ["file-open"]

@@ -119,6 +119,8 @@ def _add_command(parser: argparse.ArgumentParser) -> None:
                         help="a file or folder it may also write to (repeatable)")
     parser.add_argument("--env", metavar="NAME[=VALUE]", action="append", default=[],
                         help="an environment variable, with the value it has here or another (repeatable)")
+    parser.add_argument("--disk", type=_positive, default=4.0, metavar="GIB",
+                        help="stop it when so much less is free where it may write (default %(default)s)")
     _add_guard(parser, 3600.0, "strict", memory=4.0, modes=("auto", "strict"))
     parser.add_argument("command_line", nargs="+", metavar="CMD", help="the command and its arguments, behind --")
 

@@ -16,7 +16,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from warpproof.cli.worker import DESCRIPTORS, RECURSION_LIMIT, Channel, guarded, limit
+from warpproof.cli.worker import DESCRIPTORS, RECURSION_LIMIT, Channel, forget_environment, guarded, limit
 from warpproof.cli.works import WORKS, Do
 from warpproof.core import Reason
 from warpproof.sandbox import Confinement, Unconfined
@@ -37,6 +37,8 @@ def main() -> NoReturn:
     if "result" not in begun:
         channel.say(begun)
         _leave(0)
+    if work.forgets:
+        forget_environment()
     gc.freeze()  # what was loaded stays; a fork then shares it, since no collection writes to it
     confinement = Confinement(order["mode"])
     try:

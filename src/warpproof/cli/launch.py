@@ -11,7 +11,7 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -39,6 +39,8 @@ _SYSTEM: Final = ("usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "etc/
                   "etc/localtime", "dev/urandom", "dev/zero")
 _MAX_OUTPUT_BYTES: Final = 256 << 20
 _DESCRIPTORS: Final = 256
+_MAX_FILES: Final = 200_000
+_ESCAPED: Final = re.compile(rb"\\([0-7]{3})")
 _CONTROL: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _TIMED_OUT, _NO_LAYER = 124, 125
 # Layers that are put in force here, so that a policy may assume them: by which of the layers of confinement.
@@ -56,7 +58,8 @@ def launch(arguments: argparse.Namespace) -> int:
     given = {"path": path, "arguments": arguments.command_line, "environment": _environment(arguments.env)}
     pipes = [os.pipe() for _ in range(3)]
     inner = (pipes[0][0], pipes[1][1], pipes[2][1])
-    relay = _Relay(pipes[0][1], pipes[1][0], pipes[2][0], guard)
+    space = Space([os.path.abspath(name) for name in arguments.write], int(arguments.disk * 2**30))
+    relay = _Relay(pipes[0][1], pipes[1][0], pipes[2][0], guard, space)
     try:
         with Box("command", {}, guard, outfit=Outfit(program, inner, grants, _DESCRIPTORS)) as box:
             for number in inner:
@@ -114,8 +117,28 @@ def _grants(arguments: argparse.Namespace, path: str) -> tuple[tuple[str, bool],
             raise InputError("BOX616", f"{name}: the root folder, /proc and /sys are not granted")
     system = [os.sep + name for name in _SYSTEM]
     fixed = [(p, False) for p in (*system, path, os.path.realpath(path)) if os.path.exists(p)]
-    return (*fixed, *([("/dev/null", True)] if os.path.exists("/dev/null") else []),
-            *((os.path.abspath(name), writable) for name, writable in given))
+    granted = (*fixed, *([("/dev/null", True)] if os.path.exists("/dev/null") else []),
+               *((os.path.abspath(name), writable) for name, writable in given))
+    _without_processes([name for name, _ in granted])
+    return granted
+
+
+def _without_processes(granted: Sequence[str]) -> None:
+    """No process file system is mounted beneath what is granted, as in the tree of a container: what is assumed of
+    procfs rests on that. A Landlock rule for a folder is one for all that is mounted beneath it, too."""
+    try:
+        lines = Path("/proc/self/mountinfo").read_bytes().splitlines()
+    except OSError as error:
+        raise InputError("BOX616", f"it cannot be seen what is mounted: {error.strerror}") from None
+    fields = [line.partition(b" - ") for line in lines]
+    places = [os.fsdecode(_ESCAPED.sub(lambda m: bytes([int(m[1], 8)]), before.split()[4]))
+              for before, _, after in fields if after.split()[:1] in ([b"proc"], [b"sysfs"])]
+    for name in granted:
+        real = os.path.realpath(name)
+        for place in places:
+            if os.path.commonpath((real, place)) in (real, place):
+                raise InputError("BOX616", f"{name}: {place} is a process or system file system, which would "
+                                           "be granted with it")
 
 
 def _environment(wanted: list[str]) -> dict[str, str]:
@@ -167,11 +190,37 @@ def _ended(box: Box, relay: _Relay) -> int:
     return 128 - why if why < 0 else why
 
 
+class Space:
+    """What is free where a command may write. No limit of the kernel bounds all files of a process, so what is gone is
+    watched, whoever took it: also files that have no name any more count."""
+
+    def __init__(self, folders: Sequence[str], limit_bytes: int) -> None:
+        self._limit, self._before = limit_bytes, {folder: _free(folder) for folder in folders}
+
+    def fault(self) -> str:
+        """Why to stop, or nothing."""
+        for folder, (size, files) in self._before.items():
+            size_now, files_now = _free(folder)
+            if size - size_now > self._limit:
+                return f"stopped: {(size - size_now) >> 20} MiB less are free at {folder}; --disk allows more"
+            if files - files_now > _MAX_FILES:
+                return f"stopped: {files - files_now} more files are at {folder}"
+        return ""
+
+
+def _free(folder: str) -> tuple[int, int]:
+    try:
+        state = os.statvfs(folder)
+    except OSError:  # it was removed, and with it what was written there
+        return (1 << 63, 1 << 63)
+    return state.f_bavail * state.f_frsize, state.f_ffree
+
+
 class _Relay:
     """Standard input in, standard output and error out, by pipes: the command holds no descriptor of anybody's."""
 
-    def __init__(self, to_input: int, output: int, error: int, guard: Guard) -> None:
-        self._guard, self._passed, self._input = guard, 0, to_input
+    def __init__(self, to_input: int, output: int, error: int, guard: Guard, space: Space) -> None:
+        self._guard, self._passed, self._input, self._space = guard, 0, to_input, space
         self._outs = {output: Sink(sys.stdout), error: Sink(sys.stderr)}
         self._pending = b""
         try:
@@ -197,6 +246,9 @@ class _Relay:
                 return "stopped at the time limit"
             if self._passed > _MAX_OUTPUT_BYTES:
                 return f"stopped after {_MAX_OUTPUT_BYTES >> 20} MiB of output"
+            fault = self._space.fault()
+            if fault:
+                return fault
             ended = code()
             moved = self._step(0.0 if ended is not None else min(0.1, self._guard.left))
             if ended is not None and not moved:

@@ -7,17 +7,24 @@ never share a process: who breaks the compiler does not reach the judge. Only th
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from warpproof.cli.boxes import Box, Guard, Stopped
 from warpproof.cli.confined import Sandbox, Solver, confirm, finish, is_question, unconfined
 from warpproof.cli.worker import refusal
-from warpproof.core import Reason, WarpproofError
+from warpproof.core import InputError, Reason, WarpproofError
 from warpproof.sandbox import Unconfined, load_reader
+
+_CODE: Final = re.compile(r"(CUD|PTX)\d{3}")
+_NAME: Final = re.compile(r"[\w$]{1,5000}")
+_VERSION: Final = re.compile(r"[\w.+-]{1,40}")
+_REASONS: Final = frozenset(reason.value for reason in Reason)
+_MAX_MESSAGE_CHARS: Final = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +53,13 @@ def supervise(job: Mapping[str, Any], timeout_s: float, memory_bytes: int, on_st
             detail = f"stopped after {timeout_s:g} s{box.where()}" if late else made.detail
             return Stopped(made.reason, detail, made.noise)
         return Answer(made, box.noise())
+
+
+def _quoted(message: str) -> str:
+    """A message of a process that the kernel's author may have in hand: its further lines are marked as quoted, so that
+    none of them can pass for a line of a report."""
+    first, *others = message[:_MAX_MESSAGE_CHARS].splitlines() or [""]
+    return "\n".join([first, *(f"  | {line}" for line in others)])
 
 
 class _Run:
@@ -157,10 +171,13 @@ class _Kernel:
         if isinstance(made, Stopped):
             return Stopped(made.reason, f"{made.detail}, while {self.stage}", "")
         match made:
-            case {"error": dict(), "rendered": str()} | {"stopped": {"reason": str(), "detail": str()}}:
-                return made
-            case {"result": {"text": str(ptx), "kernel": str(kernel), "version": str(version), "log": str(log)}}:
-                return self._given_on(ptx, kernel, version[:20], log)
+            case {"error": {"code": str(code), "message": str(message), "hint": str(hint)}} if _CODE.fullmatch(code):
+                return refusal(InputError(code, _quoted(message), hint=_quoted(hint)))
+            case {"stopped": {"reason": str(reason), "detail": str(detail)}} if reason in _REASONS:
+                return Stopped(Reason(reason), f"{detail[:_MAX_MESSAGE_CHARS]}, while {self.stage}", "")
+            case {"result": {"text": str(ptx), "kernel": str(kernel), "version": str(version), "log": str(log)}} if (
+                    _NAME.fullmatch(kernel) and _VERSION.fullmatch(version)):
+                return self._given_on(ptx, kernel, version, log)
         return Stopped(Reason.CRASH, f"the compiler's answer is none, while {self.stage}")
 
     def _given_on(self, ptx: str, kernel: str | None, version: str, log: str = "") -> Mapping[str, Any]:

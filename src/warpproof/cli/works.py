@@ -24,10 +24,11 @@ _WARM_SMT: Final = "(declare-const x Int)(declare-const y (_ BitVec 8))(assert (
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """How it begins, and the stack of the thread that does it."""
+    """How it begins, the stack of the thread that does it, and whether that sees no environment."""
 
     begin: Begin
     stack_bytes: int = 64 << 20
+    forgets: bool = True  # the environment
 
 
 def _judge(job: Mapping[str, Any], channel: Channel) -> Do:
@@ -164,7 +165,7 @@ def _solve(_: Mapping[str, Any], __: Channel) -> Do:
 
 
 WORKS: Final[Mapping[str, Work]] = {
-    "judge": Work(_judge, STACK_BYTES), "cuda": Work(_cuda), "triton": Work(_triton), "print": Work(_print),
-    "ask": Work(_ask), "solve": Work(_solve), "verify": Work(_verify, STACK_BYTES),
+    "judge": Work(_judge, STACK_BYTES, forgets=False), "cuda": Work(_cuda), "triton": Work(_triton),
+    "print": Work(_print), "ask": Work(_ask), "solve": Work(_solve), "verify": Work(_verify, STACK_BYTES),
     "litmus": Work(_litmus, STACK_BYTES), "command": Work(_command),
 }

@@ -142,8 +142,9 @@ def certificate(filters: Sequence[Program], closure: Closure, table: Transitions
             "invariant": list(closure.reachable)}
 
 
-def check_certificate(data: Mapping[str, Any], table: Transitions | None = None) -> list[str]:
-    """Why the certificate does not hold; empty if it does.
+def check_certificate(data: Mapping[str, Any], table: Transitions | None = None,
+                      symbolic: Symbolic | None = None) -> list[str]:
+    """Why the certificate does not hold; empty if it does. `symbolic` may hold terms and diagrams of the same filters.
 
     Independent of how the closure was found: the invariant holds the initial facts, and each transition of the table
     that would leave it is blocked, by decision diagrams over the filters' bytes, without the SMT solver.
@@ -157,7 +158,7 @@ def check_certificate(data: Mapping[str, Any], table: Transitions | None = None)
     if data["table"] != table.digest:
         faults.append("the certificate is for another table of transitions")
     faults += [f"unknown layer {name}" for name in sorted(layers - set(table.layers))]
-    symbolic = Symbolic.fresh()
+    symbolic = symbolic or Symbolic.fresh()
     diagrams = symbolic.diagrams
     try:
         open_ = diagrams.build(symbolic.passes(filters))

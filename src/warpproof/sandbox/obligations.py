@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Final, Literal
 
 from warpproof.core import Unsupported
@@ -61,15 +62,16 @@ def prove(policy: Policy, program: Program, layers: Iterable[str] = (), permitte
     if found[0].status == "refuted":
         return tuple(found)
     layers, permitted = (*policy.assume, *layers), (*policy.permit, *permitted)
+    shared = Symbolic.fresh()  # terms and diagrams of one filter, met again by each question
     steps: list[Callable[[], Obligation]] = [
-        lambda: equals_policy(program, policy), lambda: covers_abis([program]), lambda: ignores_pointer([program]),
-        lambda: stacks([program]),
+        lambda: equals_policy(program, policy, shared), lambda: covers_abis([program], shared),
+        lambda: ignores_pointer([program], shared), lambda: stacks([program], shared),
     ]
     found += [_timed(step) for step in steps]
     started = time.perf_counter()
     closure = close([program], layers)
     found += [_timed(closed_alike, closure, permitted), _timed(no_pointees, policy)]
-    found.append(replace(escapes([program], closure, permitted), seconds=time.perf_counter() - started))
+    found.append(replace(escapes([program], closure, permitted, shared), seconds=time.perf_counter() - started))
     found.append(_timed(needed, policy, program))
     if kernel is not None:
         found.append(_timed(loaded, program, kernel))
@@ -88,9 +90,9 @@ def loads(program: Program) -> Obligation:
     return Obligation("P0", "refuted", f"instruction {found[0]}: {found[1]}") if found else Obligation("P0", "proved")
 
 
-def equals_policy(program: Program, policy: Policy) -> Obligation:
+def equals_policy(program: Program, policy: Policy, symbolic: Symbolic | None = None) -> Obligation:
     """P1. A witness is evaluated by the interpreter and by the policy, which must differ on it."""
-    symbolic = Symbolic.fresh()
+    symbolic = symbolic or Symbolic.fresh()
     arena = symbolic.arena
     want = effective(arena, policy.term(arena, symbolic.words))
     question = arena.negation(arena.compare("=", symbolic.value([program]), want))
@@ -118,9 +120,9 @@ def same_filter(first: Sequence[Program], second: Sequence[Program]) -> Obligati
     return replace(made, detail=f"{actions.describe(one)} against {actions.describe(other)}")
 
 
-def covers_abis(filters: Sequence[Program]) -> Obligation:
+def covers_abis(filters: Sequence[Program], symbolic: Symbolic | None = None) -> Obligation:
     """P2."""
-    symbolic = Symbolic.fresh()
+    symbolic = symbolic or Symbolic.fresh()
     arena, open_ = symbolic.arena, symbolic.passes(filters)
     cases = [("a call of another architecture", "foreign"), ("an x32 call", "x32"), ("an unknown number", "new")]
     used = []
@@ -132,26 +134,27 @@ def covers_abis(filters: Sequence[Program]) -> Obligation:
     return Obligation("P2", "proved", used[0])
 
 
-def ignores_pointer(filters: Sequence[Program]) -> Obligation:
+def ignores_pointer(filters: Sequence[Program], symbolic: Symbolic | None = None) -> Obligation:
     """P3: two calls that differ only in their instruction pointers get the same."""
-    symbolic = Symbolic.fresh()
+    symbolic = symbolic or Symbolic.fresh()
     arena = symbolic.arena
     differ = arena.negation(arena.compare("=", symbolic.value(filters), symbolic.elsewhere().value(filters)))
     return _impossible("P3", symbolic, differ)
 
 
-def stacks(filters: Sequence[Program]) -> Obligation:
+def stacks(filters: Sequence[Program], symbolic: Symbolic | None = None) -> Obligation:
     """P4. Both halves matter: beside a filter that returns an unknown action, which alone kills, TRACE would win."""
     lemma = _stacking()
     if lemma.status != "proved":
         return lemma
-    symbolic = Symbolic.fresh()
+    symbolic = symbolic or Symbolic.fresh()
     arena = symbolic.arena
     known = [_known(arena, result(arena, program, symbolic.words)) for program in filters]
     made = _impossible("P4", symbolic, arena.negation(arena.both(known)))
     return replace(made, detail="returns an action that the kernel does not know") if made.witness else made
 
 
+@cache
 def _stacking() -> Obligation:
     """Over all values with known actions of two filters: the kernel's choice passes only if both do."""
     symbolic = Symbolic.fresh()
@@ -211,7 +214,8 @@ def no_pointees(policy: Policy) -> Obligation:
     return Obligation("P6", "proved")
 
 
-def escapes(filters: Sequence[Program], closure: Closure, permitted: Sequence[str] = ()) -> Obligation:
+def escapes(filters: Sequence[Program], closure: Closure, permitted: Sequence[str] = (),
+            symbolic: Symbolic | None = None) -> Obligation:
     """P7, with the certificate re-checked by decision diagrams."""
     bad = [f for f in closure.reachable if f not in permitted]
     if bad:
@@ -219,7 +223,7 @@ def escapes(filters: Sequence[Program], closure: Closure, permitted: Sequence[st
         if way is None:
             return Obligation("P7", "unknown", f"not decided whether {bad[0]} can be reached")
         return Obligation("P7", "refuted", f"reachable: {', '.join(bad)}", way.witness)
-    faults = check_certificate(certificate(filters, closure))
+    faults = check_certificate(certificate(filters, closure), symbolic=symbolic)
     if faults and "too large" in faults[0]:
         return Obligation("P7", "unknown", faults[0])
     if faults:

@@ -81,7 +81,8 @@ def _merge(arena: Arena, states: Sequence[_State]) -> _State:
         def pick(new: Term, old: Term, when: Term = state.when) -> Term:
             return arena.choose(when, new, old)
 
-        memory = tuple(pick(n, o) for n, o in zip(state.memory, merged.memory, strict=True))
+        memory = state.memory if state.memory is merged.memory else tuple(
+            pick(n, o) for n, o in zip(state.memory, merged.memory, strict=True))
         when = arena.either([merged.when, state.when])
         merged = _State(when, pick(state.a, merged.a), pick(state.x, merged.x), memory)
     return merged
