@@ -165,7 +165,7 @@ def _replay(problem: Problem, found: Mapping[str, Any], on_stage: Progress) -> d
 
 def _reproduced(result: Mapping[str, Any], found: Mapping[str, Any]) -> str:
     """`same`: each fault and the worst element are bit for bit as saved; `gone`: nothing fails; else `changed`."""
-    if result["agrees"]:
+    if result["completed"] and not result["findings"] and not any(d["mismatched"] for d in result["outputs"]):
         return "gone"
     findings = found.get("findings", [])
     same = isinstance(findings, list) and all(f in result["findings"] for f in findings)
@@ -218,7 +218,9 @@ def _outcome(problem: Problem, outcome: Outcome, setting: Mapping[str, Any], dif
              ) -> dict[str, Any]:
     source = problem.source
     findings = [describe_finding(f, source.text, source.file, source.sources) for f in outcome.findings]
-    agrees = outcome.completed and not findings and all(d.mismatched == 0 for d in differences)
+    agrees: bool | None = outcome.completed and not findings and all(d.mismatched == 0 for d in differences)
+    if agrees and not differences:
+        agrees = None  # no fault, but no output was compared
     return {
         "schema": 1, "kernel": problem.label, "agrees": agrees, "completed": outcome.completed, "steps": outcome.steps,
         **setting, "outputs": [describe_difference(d) for d in differences], "findings": findings,

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from warpproof.core import Unsupported, worst
+from warpproof.core import InputError, Unsupported, worst
 from warpproof.equivalence import Proof
 from warpproof.judge import judge
 from warpproof.ptx import parse, resolve
@@ -65,14 +65,14 @@ class Family:
         return verdict(text, manifest, function(self.arguments, case.reference or self.reference))
 
 
-def verdict(text: str, manifest: Mapping[str, Any], reference: Any) -> str:
-    """What the proof says of a kernel, by value of its verdict."""
+def verdict(text: str, manifest: Mapping[str, Any], reference: Any, seconds: float = SECONDS) -> str:
+    """What the proof says of a kernel within a time, by value of its verdict."""
     launch = load_launch(manifest)
     kernel = resolve(parse(text, "kernel.ptx"), launch.kernel)
     try:
-        proof = Proof(kernel, launch, time.monotonic() + SECONDS)
+        proof = Proof(kernel, launch, time.monotonic() + seconds)
         outcome = proof.attempt(trace(reference, proof.symbolic, proof.arena))
-    except Unsupported:
+    except (Unsupported, InputError):
         return "INCONCLUSIVE"
     return worst(p.verdict for p in judge(outcome.claims, "").values() if p is not None).value
 

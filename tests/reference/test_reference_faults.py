@@ -80,6 +80,14 @@ def wrong_shape(x: Any) -> Any:
     return {"y": x}
 
 
+def no_such_function(x: Any) -> Any:
+    return {"y": np.linalg.nrm(x, axis=1)}
+
+
+def no_such_method(x: Any) -> Any:
+    return {"y": x.sums(axis=1)}
+
+
 def missing_output(x: Any) -> Any:
     return {}
 
@@ -148,6 +156,8 @@ INPUT = {
     writes_input: "REF243",
     writes_input_through_asarray: "REF243",
     raises: "REF240",
+    no_such_function: "REF240",
+    no_such_method: "REF240",
     type_error: "REF240",
     unread_empty: "REF242",
 }

@@ -35,6 +35,13 @@ def test_a_shipped_policy(name: str, capsys: pytest.CaptureFixture[str]) -> None
     assert "nothing in the table" in out
 
 
+def test_the_policy_in_the_documentation(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = Path(__file__).parents[2].joinpath("docs/sandbox.md").read_text("utf-8")
+    (tmp_path / "reader.toml").write_text(page.split("```toml\n")[1].split("```")[0], "utf-8")
+    assert main(["sandbox", "verify", str(tmp_path / "reader.toml"), "--no-live"]) == 0
+    assert "P8 proved" in capsys.readouterr().out
+
+
 def test_raw_bytes_against_a_policy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     raw, certificate = tmp_path / "filter", tmp_path / "certificate.json"
     raw.write_bytes(encode(compile_policy(shipped_policy("solver"), "linear")))

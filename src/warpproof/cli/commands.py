@@ -143,7 +143,7 @@ class _Command:
             from warpproof.cli.runs import run_lines
 
             print_lines([*run_lines(result), ((f"  {self.sandbox.line()}", "dim"),)], sys.stdout)
-        return 0 if result["agrees"] else 1
+        return {True: 0, False: 1, None: 3}[result["agrees"]]
 
     def _save(self, report: Report) -> None:
         job = {name: _absolute(name, getattr(self.arguments, name, None)) for name in _FIELDS}

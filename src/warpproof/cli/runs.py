@@ -13,13 +13,20 @@ _REPLAYED: Final = {
     "changed": "still fails, but not as it was saved: the kernel, the contract or the compiler has changed",
     "gone": "no longer fails",
 }
+_WORDS: Final = {
+    True: ("agrees with the reference", "bold green"), False: ("does not agree", "bold red"),
+    None: ("has no fault; its outputs were not compared", "bold yellow"),
+}
 
 
 def run_lines(result: Mapping[str, Any]) -> list[Line]:
     """Sizes, then what every output and every fault of the run says."""
-    word = ("agrees with the reference", "bold green") if result["agrees"] else ("does not agree", "bold red")
+    word = _WORDS[result["agrees"]]
     sizes = ", ".join(f"{k} = {v}" for k, v in result["sizes"].items())
     lines: list[Line] = [((result["kernel"], "bold"), ("  ", ""), word)]
+    if "ctas" in result:
+        ran = ", ".join(f"({', '.join(map(str, c))})" for c in result["ctas"])
+        lines.append(((f"  only CTA {ran} was run; outputs of this size are not compared", "yellow"),))
     lines.append(((f"  {sizes or 'no sizes'}; grid {tuple(result['grid'])}, block {tuple(result['block'])}; "
                    f"{result['steps']} instructions", "dim"),))
     if "replay" in result:

@@ -231,11 +231,11 @@ class Proof:
         block, limits = self.symbolic.block, self.kernel.directives
         threads = block[0] * block[1] * block[2]
         if "reqntid" in limits and tuple(limits["reqntid"]) != tuple(block):
-            raise Unsupported("launch", f"block {block}, but the kernel requires {limits['reqntid']}")
+            raise InputError("CLI628", f"block {block}, but the kernel requires {tuple(limits['reqntid'])}")
         if "maxntid" in limits and threads > prod(limits["maxntid"]):
-            raise Unsupported("launch", f"block {block} has more threads than .maxntid {limits['maxntid']} admits")
+            raise InputError("CLI628", f"block {block} has more threads than .maxntid {limits['maxntid']} admits")
         if threads > 1024 or block[2] > 64:
-            raise Unsupported("launch", f"no device admits the block {block}")
+            raise InputError("CLI621", f"block {block} has more than 1024 threads, or more than 64 in z")
         if self._shared_bytes() > _SHARED_LIMIT:
             raise Unsupported("launch", f"no device has {self._shared_bytes()} bytes of shared memory for a block")
         for extent, most in zip(self.symbolic.grid, _GRID_LIMITS, strict=True):

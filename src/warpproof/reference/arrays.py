@@ -7,6 +7,7 @@ that read and write through their base, as in NumPy. Python integers that depend
 from __future__ import annotations
 
 import contextlib
+import difflib
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any, Final, TypeVar
@@ -163,6 +164,14 @@ def _memoised(t: Tracer, reader: Reader) -> Reader:
     return read
 
 
+def check_name(full: str, name: str, owner: object) -> None:
+    """Raise InputError REF240 for an attribute that NumPy itself does not have, with the names that come near."""
+    if not hasattr(owner, name):
+        near = difflib.get_close_matches(name, [n for n in dir(owner) if not n.startswith("_")])
+        raise InputError("REF240", f"the reference uses {full}, which NumPy does not have",
+                         hint="did you mean " + " or ".join(near) + "?" if near else "")
+
+
 class Array:
     """A symbolic array. `dims` are the axis lengths; `weak` marks a Python scalar for type promotion."""
 
@@ -301,6 +310,7 @@ class Array:
             return lambda *args, **kwargs: self.t.call(METHODS[name], self, *args, **kwargs)
         if name.startswith("__"):
             raise AttributeError(name)
+        check_name(f"ndarray.{name}", name, np.ndarray)
         raise Unsupported(f"ndarray.{name}", "this method of arrays has no rule in references")
 
     def __len__(self) -> int:

@@ -167,7 +167,7 @@ def index_extents(
     missing = sorted(recorder.free - set(recorder.extents))
     if missing:
         raise expression.fault("REF206", f"unknown name {missing[0]!r}",
-                               "an index must stand alone in at least one subscript")
+                               "no size, scalar or buffer is called so; an index stands alone in a subscript: x[i]")
     return recorder.extents
 
 

@@ -6,6 +6,7 @@ import builtins
 import contextlib
 import functools
 import math
+import operator
 from collections.abc import Iterator, Mapping
 from types import ModuleType
 from typing import Any, Final
@@ -19,7 +20,7 @@ import warpproof.reference.reductions as _reductions
 import warpproof.reference.scatter as _scatter
 import warpproof.reference.shaping as _shaping
 from warpproof.core import Unsupported
-from warpproof.reference.arrays import FLOAT, FUNCTIONS, INT, Array, Tracer
+from warpproof.reference.arrays import FLOAT, FUNCTIONS, INT, Array, Tracer, check_name
 from warpproof.reference.branches import Branch, chain, conditional, negation, shortcut
 from warpproof.reference.creation import TypeName, convert
 from warpproof.reference.items import Items, comprehension, enumerated, symbolic_range, zipped
@@ -125,6 +126,7 @@ class NumPy:
             return NumPy(self._t, f"{full}.")
         if name.startswith("__"):
             raise AttributeError(name)
+        check_name(f"np.{full}", name, operator.attrgetter(self._prefix.rstrip("."))(np) if self._prefix else np)
         raise Unsupported(f"np.{full}", "this name of NumPy has no rule in references",
                           hint="write it with elementary functions and sums")
 
