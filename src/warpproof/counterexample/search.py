@@ -52,6 +52,7 @@ MAX_FIXED_GRID: Final = 1 << 19
 _SCALARS: Final = (3.0, -1.5)
 SCHEDULES: Final = ("min-pc", "round-robin", "reversed")
 GLANCES: Final = 12
+_SMALLER_S: Final = 3.0
 _REMOVALS: Final = 3
 """Sizes at which a run without an instruction is made."""
 OTHER_POISON: Final = 0x0123456789ABCDEF
@@ -91,14 +92,18 @@ class Search:
     notes: list[str] = field(default_factory=list)
 
     def run(self) -> Refutation | None:
-        """The first refutation found, or None."""
-        for hint in self.hints:
-            if not self._admitted(hint.get("sizes", {})):
-                for contents in CONTENTS:
-                    if (found := self._large(hint, contents)) is not None:
-                        return found
+        """The first refutation found, or None; one at huge sizes only if no run at small ones shows the same soon."""
+        huge = next((found for hint in self.hints if not self._admitted(hint.get("sizes", {}))
+                     for contents in CONTENTS if (found := self._large(hint, contents)) is not None), None)
+        if huge is None:
+            return self._stored(self.deadline)
+        small = self._stored(min(self.deadline, time.monotonic() + _SMALLER_S))
+        return small if small is not None and set(huge.properties) <= set(small.properties) else huge
+
+    def _stored(self, deadline: float) -> Refutation | None:
+        """The first refutation by a run whose inputs are stored."""
         for call, expected, schedule in self._attempts():
-            if time.monotonic() > self.deadline or (self.limit is not None and self.tried >= self.limit):
+            if time.monotonic() > deadline or (self.limit is not None and self.tried >= self.limit):
                 return None
             found = self._one(call, expected, schedule)
             if found is not None:

@@ -98,11 +98,13 @@ def weak_uses(kernel: Kernel, findings: Sequence[Finding], warp: int = 32) -> li
     """The weak loads behind the races and non-coherent reads of a run."""
     polls = {use.instruction: use for use in weak_polls(kernel)}
     found: dict[int, WeakUse] = {}
+    wide = any(f.kind == "race" and f.space == "shared" and f.other is not None and not _one_warp(f.at, f.other, warp)
+               for f in findings)  # then a barrier of the CTA is what lacks
     for f in findings:
         for event in (f.at, f.other):
             if f.kind == "race" and event is not None and event.instruction in polls:
                 found.setdefault(event.instruction, polls[event.instruction])
-        use = _non_coherent(f) or _warp_synchronous(kernel, f, warp)
+        use = _non_coherent(f) or (None if wide else _warp_synchronous(kernel, f, warp))
         if use is not None:
             found.setdefault(use.instruction, use)
     return list(found.values())
