@@ -77,6 +77,8 @@ def test_wrong_instructions(text: str, code: str) -> None:
     (HEAD + "P0@cta 0,gpu 0 ;\nld.weak r0, x ;\n", "SYN203"),
     (HEAD + "P0@cta 0,gpu 0 ;\nld.weak r0, x ;\nexists (q == 0)", "SYN203"),
     (HEAD + "P0@cta 0,gpu 0 ;\nld.weak r0, x ;\nexists (P1:r0 == 0)", "SYN203"),
+    (HEAD + "P0@cta 0,gpu 0 ;\nld.weak r0, x ;\n~exists (P0:r9 == 1)", "SYN203"),
+    (HEAD + "P0@cta 0,gpu 0 ;\nld.weak r0, x ;\nlocations [P0:r1;] exists (x == 0)", "SYN203"),
     (HEAD + "P0@cta 0,gpu 0 ;\nld.weak r0, x ;\nexists (x == 0", "SYN203"),
     (HEAD + "P0@cta 0,gpu 0 ;\nld.weak r0, x ;\nexists (x == 0) exists (x == 1)", "SYN203"),
     (HEAD + "P0@cta 0,gpu 0 ;\nld.weak r0, x ;\nfinal (x == 0)", "SYN203"),

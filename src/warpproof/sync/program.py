@@ -136,6 +136,18 @@ class Label:
 Operation = Load | Store | Atomic | Fence | ProxyFence | Barrier | Local | Branch | Goto | Label
 
 
+def assigned(operation: Operation) -> tuple[str, ...]:
+    """The registers that an operation assigns."""
+    match operation:
+        case Load(destinations):
+            return destinations
+        case Atomic(destination) if destination is not None:
+            return (destination,)
+        case Local(destination):
+            return (destination,)
+    return ()
+
+
 @dataclass(frozen=True, slots=True)
 class Instruction:
     """An operation with the text and the place it came from."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final, NoReturn
 
 from warpproof.core import InputError, Span, read_regular
-from warpproof.sync.conditions import read_condition, read_terms
+from warpproof.sync.conditions import read_condition, read_terms, terms_of
 from warpproof.sync.mnemonics import Names, number, read_instruction
 from warpproof.sync.program import (
     TRUE,
@@ -23,6 +23,7 @@ from warpproof.sync.program import (
     ThreadRegister,
     Value,
     Variable,
+    assigned,
 )
 
 MAX_BYTES: Final = 1 << 20
@@ -97,6 +98,13 @@ def read_litmus(text: str, name: str = "") -> Litmus:
     initial = tuple((ThreadRegister(_thread(file, number, at), register), value)
                     for at, number, register, value in registers)
     quantifier, condition, where, observed = _final_part(file, final.start(1))
+    known = {register for register, _ in initial} | {
+        ThreadRegister(t, name) for t, thread in enumerate(program) for i in thread.instructions
+        for name in assigned(i.operation)}
+    for term in (*terms_of(condition), *terms_of(where), *observed):
+        if isinstance(term, ThreadRegister) and term not in known:
+            file.fail(f"thread {program[term.thread].name} never assigns the register {term.name!r}", final.start(1),
+                      hint="a register that is never assigned would count as 0", code="SYN203")
     description = " ".join(d.strip() for d in re.findall(r"\"([^\"]*)\"", text[:opening]))
     return Litmus(header[1].strip() or Path(name).stem, program, tuple(variables), initial, quantifier, condition,
                   where, observed, description, text)
