@@ -186,7 +186,7 @@ def test_what_may_not_be_the_greatest_is_not_proved(edit: tuple[str, str]) -> No
     family = FAMILIES["downwards"]
     source = family.source.replace(*edit)
     assert source != family.source
-    assert (verdict(subject(family), source, 80.0) is Verdict.PROVED) == (edit[0] == "best = -1")
+    assert (verdict(subject(family), source, 120.0) is Verdict.PROVED) == (edit[0] == "best = -1")
 
 
 @pytest.mark.parametrize("name", FAMILIES)
@@ -200,4 +200,4 @@ def test_the_wrong_twin_is_refuted(name: str, fault: tuple[str, str]) -> None:
     family = FAMILIES[name]
     source = family.source.replace(*fault)
     assert source != family.source
-    assert verdict(subject(family), source, 80.0) is Verdict.REFUTED
+    assert verdict(subject(family), source, 120.0) is Verdict.REFUTED
