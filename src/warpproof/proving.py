@@ -16,7 +16,7 @@ import numpy as np
 from warpproof.algebra import Undefined, evaluate
 from warpproof.core import Advice, Claim, InputError, Ledger, Reason, Status, Unsupported, Verdict, worst
 from warpproof.counterexample import MENU, Refutation, Search, describe_call, describe_difference, describe_finding
-from warpproof.equivalence import Outcome, Pipeline, redundant
+from warpproof.equivalence import GRID_LIMITS, Outcome, Pipeline, redundant
 from warpproof.judge import Fallback, PropertyResult, Report, judge, restrict
 from warpproof.ptx import Kernel
 from warpproof.reference import Launch, SymbolicLaunch, dtype_range
@@ -194,6 +194,10 @@ def _admits_something(launch: Launch) -> Claim:
     for sizes in [row | dict(launch.fixed) for row in tries] if names else [{}]:
         try:
             if launch.check_preconditions(sizes):
+                if any(n > most for stage in launch.stages()
+                       for n, most in zip(stage.concrete(sizes).grid, GRID_LIMITS, strict=True)):
+                    hint = "at all sizes tried the grid is larger than a device admits"
+                    continue
                 if _elements_exist(arena, made, sizes):
                     return Claim("conditions", text, Status.SHOWN, "witness", data={"sizes": sizes})
                 hint = "the ranges of some integer data are empty at all sizes tried"

@@ -99,6 +99,38 @@ def test_block_that_no_device_admits(case, cli) -> None:
         assert (code, "CLI621" in err) == (2, True)
 
 
+@pytest.mark.parametrize(("least", "axis", "code"), [(1, "x", 0), (1, "y", 0), (100_000, "y", 2), (100_000, "x", 0)])
+def test_grids_without_a_bound_are_those_that_a_device_admits(case, cli, least: int, axis: str, code: int) -> None:
+    head, _, _ = case.ptx.partition("    mov.u32 %r2, %ctaid.x;")
+    case.ptx = f"""{head}
+    mov.u32 %r2, %ctaid.{axis};
+    mov.u32 %r3, %tid.x;
+    mad.wide.u32 %rd5, %r2, 64, 0;
+    cvt.u64.u32 %rd6, %r3;
+    add.s64 %rd5, %rd5, %rd6;
+    shl.b64 %rd5, %rd5, 2;
+    add.s64 %rd6, %rd1, %rd5;
+    add.s64 %rd7, %rd2, %rd5;
+    ld.global.f32 %f1, [%rd6];
+    add.f32 %f2, %f1, %f1;
+    st.global.f32 [%rd7], %f2;
+    ret;
+}}
+"""
+    for p in case.launch["params"][:2]:
+        p["shape"] = ["n", "64"]
+    case.launch["params"][2] = {"name": "unused", "kind": "scalar", "dtype": "i32"}
+    case.launch |= {"preconditions": [f"n >= {least}"], "sizes": {"n": [least, least + 3]},
+                    "grid": ["n", "1", "1"] if axis == "x" else ["1", "n", "1"]}
+    case.spec = case.spec.replace("(x, n)", "(x)")
+    got, out, err = cli("prove", *case.arguments(), "--format", "json")
+    assert got == code, out + err
+    if code == 0:
+        assert "launch-limits" in {a["name"] for a in json.loads(out)["assumptions"]}
+    else:
+        assert "CLI622" in out
+
+
 def test_name_that_numpy_does_not_have(case, cli) -> None:
     case.spec = case.spec.replace("np.asarray(x, np.float64)", "np.sqr(x)")
     code, _, err = cli("prove", *case.arguments())

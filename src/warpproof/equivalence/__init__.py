@@ -3,6 +3,6 @@
 from warpproof.equivalence.advice import redundant
 from warpproof.equivalence.outputs import Output, OutputChecker
 from warpproof.equivalence.pipeline import Pipeline
-from warpproof.equivalence.proof import Outcome, Proof
+from warpproof.equivalence.proof import GRID_LIMITS, Outcome, Proof
 
-__all__ = ["Outcome", "Output", "OutputChecker", "Pipeline", "Proof", "redundant"]
+__all__ = ["GRID_LIMITS", "Outcome", "Output", "OutputChecker", "Pipeline", "Proof", "redundant"]

@@ -43,7 +43,7 @@ from warpproof.solve import Facts, tighten, without_other_blocks
 from warpproof.terms import Arena, Poly, Pred, Real, const
 
 _SHARED_LIMIT: Final = 227 * 1024
-_GRID_LIMITS: Final = ((1 << 31) - 1, 65535, 65535)
+GRID_LIMITS: Final = ((1 << 31) - 1, 65535, 65535)
 _KINDS: Final = {"f": "f", "i": "s", "u": "u", "b": "u"}
 
 
@@ -102,17 +102,32 @@ class Proof:
         self.symbolic: SymbolicLaunch = launch.symbolic(self.arena)
         self.outcome = Outcome()
         self._checker: OutputChecker | None = None
-        tighten(self.arena, self.symbolic.facts)
+        known = (*self.symbolic.facts, *self._limits())
+        tighten(self.arena, known)
         self._raise_sizes()
         self.blocks = self._blocks()
-        self.facts = Facts(self.arena, (*self.symbolic.facts, *self._block_facts()))
+        self.facts = Facts(self.arena, (*known, *self._block_facts()))
         self.buffers = {n: self._buffer(n) for n in self.symbolic.buffers}
         self.rehearsal = Rehearsal(kernel)
         self.ctas = self.symbolic.grid[0] * self.symbolic.grid[1] * self.symbolic.grid[2]
         self.tickets = self._tickets() if self.rehearsal.crossing else {}
         if self.tickets:
             drawn = [self.arena.le(t - self.ctas + 1) for t in self.tickets.values()]
-            self.facts = Facts(self.arena, (*self.symbolic.facts, *self._block_facts(), *drawn))
+            self.facts = Facts(self.arena, (*known, *self._block_facts(), *drawn))
+
+    def _limits(self) -> list[Pred]:
+        """That the grid is one that a device admits: assumed where the preconditions do not say it."""
+        facts, out = Facts(self.arena, self.symbolic.facts), []
+        for extent, most in zip(self.symbolic.grid, GRID_LIMITS, strict=True):
+            fits = self.arena.le(extent - most)
+            if fits.op == "false":
+                raise InputError("CLI622", "the grid is larger than a device admits (x < 2**31, y and z < 65536)")
+            if not facts.implied(self.arena.true, fits):
+                self.outcome.ledger.use(
+                    "launch-limits", "the grid is one that a device admits (x < 2**31, y and z < 65536)",
+                    "CUDA programming guide, technical specifications by compute capability")
+                out.append(fits)
+        return out
 
     def _raise_sizes(self) -> None:
         """Let the ranges say which sizes are at least 1 by the preconditions (that there is a CTA does not count)."""
@@ -238,12 +253,6 @@ class Proof:
             raise InputError("CLI621", f"block {block} has more than 1024 threads, or more than 64 in z")
         if self._shared_bytes() > _SHARED_LIMIT:
             raise Unsupported("launch", f"no device has {self._shared_bytes()} bytes of shared memory for a block")
-        for extent, most in zip(self.symbolic.grid, _GRID_LIMITS, strict=True):
-            if not self.facts.implied(self.arena.true, self.arena.le(extent - most)):
-                self.outcome.ledger.use(
-                    "launch-limits", "the grid is one that a device admits (x < 2**31, y and z < 65536)",
-                    "CUDA programming guide, technical specifications by compute capability",
-                )
 
     def _shared_bytes(self) -> int:
         extra = self.symbolic.dynamic_shared.as_int()
