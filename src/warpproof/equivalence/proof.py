@@ -406,7 +406,8 @@ class Proof:
     def _released(self, checker: OutputChecker, output: Output, trace: Trace) -> Claim | None:
         """The claim on a buffer of locks: each is given back, and so all are 0 in the end as in the beginning."""
         events = [e for e in trace.sync if e.buffer == output.name]
-        if not events or any(e.kind not in ("lock", "unlock") for e in events) or not self.buffers[output.name].zero:
+        back = all(e.kind in ("lock", "unlock") for e in events) or [e.how for e in events] == ["inc"]
+        if not events or not back or not self.buffers[output.name].zero:
             return None
         wanted = output.expected(output.symbols())
         facts = Facts(self.arena, without_other_blocks(self.arena, self.facts.launch, ()))

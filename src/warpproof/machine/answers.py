@@ -37,7 +37,7 @@ from warpproof.domains import (
     Vote,
     WarpSync,
 )
-from warpproof.machine import shared_updates, symbolic_atomics, symbolic_matrix, symbolic_warp
+from warpproof.machine import cta_votes, shared_updates, symbolic_atomics, symbolic_matrix, symbolic_warp
 from warpproof.machine.alignment import Divisors
 from warpproof.machine.bases import by_base
 from warpproof.machine.exchange import lane_mask
@@ -194,9 +194,10 @@ class Answers:
 
     def _atomic(self, effect: Atomic) -> Value | None:
         """A contribution where nobody uses the old value, else a way for CTAs to talk to each other."""
-        if self.machine.crossing.releases(effect):
-            return self.machine.crossing.release(effect)
-        if symbolic_atomics.result_used(self.machine, effect) or self.machine.crossing.counts(effect):
+        used = symbolic_atomics.result_used(self.machine, effect)
+        if self.machine.crossing.writes(effect, used):
+            return self.machine.crossing.write(effect)
+        if used or self.machine.crossing.counts(effect):
             return self.machine.crossing.update(effect)
         return symbolic_atomics.update(self.machine, effect)
 
@@ -245,7 +246,7 @@ class Answers:
         space, name, offset = self.space(effect)
         ty, n = effect.type, effect.count
         size = ty.width // 8
-        if effect.semantics != "weak":
+        if not self.machine.crossing.plain(effect, space, name):
             return self.machine.crossing.load(effect, space, name, offset)
         match space:
             case "param":
@@ -388,7 +389,7 @@ class Answers:
             return
         space, name, offset = self.space(effect)
         ty = effect.type
-        if effect.semantics != "weak":
+        if not self.machine.crossing.plain(effect, space, name):
             self.machine.crossing.store(effect, space, name, offset)
             return
         values: list[Any] = list(effect.values)
@@ -467,9 +468,11 @@ class Answers:
             return m.streams.meet(place, threads, effect.kind == "sync")
         if effect.kind != "red" and number is not None and m.roles.running is not None and count is not None:
             return m.roles.meet(number, threads, effect.kind == "sync")
-        if effect.kind != "sync" or number is None or not 0 <= number < 16:
+        whole = count is None or threads == self.arena.lanes
+        alone = effect.kind == "red" and whole and m.streams.running is None and m.roles.running is None
+        if not (effect.kind == "sync" or alone) or number is None or not 0 <= number < 16:
             raise Unsupported(f"barrier.{effect.kind}", "only full CTA barriers are modelled yet")
-        if count is not None and threads != self.arena.lanes:
+        if not whole:
             return m.roles.named(number, threads)
         m.roles.used_by(number, np.ones(self.arena.lanes, bool))
         if not m.conditional():  # else what came before may still be going on
@@ -478,7 +481,7 @@ class Answers:
         m.crossing.barrier()
         if not m.conditional():
             m.shared.footprint.clear()
-        return None
+        return cta_votes.vote(m, effect) if alone else None
 
 
 def _fits(declared: str, space: str, name: str) -> bool:

@@ -74,7 +74,8 @@ class Crossing:
     def barrier(self) -> None:
         """Record a barrier of the whole CTA."""
         if self.locks.held is not None:
-            raise Unsupported("lock", "a barrier while a lock is held")
+            self.turns.enter(self.locks.held)
+            self.locks.held = None
         self._event("barrier")
 
     def _place(self, effect: Atomic | Load | Store, space: str, name: str, offset: Poly) -> tuple[BufferInfo, Poly]:
@@ -94,16 +95,28 @@ class Crossing:
         if self.locks.held is not None and self.machine.dom.integers.poly(value).as_int() == 0:
             self._unlock(effect, info, index, "st")
             return
-        self.machine.answers.record("sync", info, index)
-        if self.turns.passes(info.name, index, self.machine.dom.integers.poly(value)):
-            self._pass(effect, info, index, "st")
+        self._write(effect, info, index, value, "st")
+
+    def _write(self, effect: Atomic | Store, info: BufferInfo, index: Poly, value: Value, how: str) -> None:
+        """A strong write of a value. By the thread that drew the last ticket of the very counter it counts as a weak
+        one, of which the memory model promises less."""
+        given = self.machine.dom.integers.poly(value)
+        mine = [e for e in self.machine.trace.sync if e.kind == "ticket" and (e.buffer, e.index) == (info.name, index)]
+        if len(mine) == 1 and self._same_thread_path(mine[0]) and self._last(mine[0]):
+            self.machine.answers.record("store", info, index, value)
             return
-        self._event("write", effect.semantics, effect.scope, buffer=name, index=index,
-                    value=self.machine.dom.integers.poly(value))
+        self.machine.answers.record("sync", info, index)
+        if self.turns.passes(info.name, index, given):
+            self._pass(effect, info, index, how)
+            return
+        self._event("write", effect.semantics, effect.scope, buffer=info.name, index=index, value=given, how=how)
 
     def _pass(self, effect: Atomic | Store, info: BufferInfo, index: Poly, how: str) -> None:
+        whole = self.turns.held is not None and self.turns.held.number is None
         count = self.turns.end()
-        self._event("pass", effect.semantics, effect.scope, buffer=info.name, index=index, how=how, inside=count)
+        kind = "unlock" if whole else "pass"
+        self._event(kind, effect.semantics, effect.scope, buffer=info.name, index=index, how=how, inside=count,
+                    whole=whole)
 
     def load(self, effect: Load, space: str, name: str, offset: Poly) -> Value:
         """A strong load: only a waiting loop knows what it reads."""
@@ -114,24 +127,39 @@ class Crossing:
         self.machine.answers.record("sync", info, index)
         return self._read(effect, info, index)
 
-    def _read(self, effect: Load, info: BufferInfo, index: Poly) -> Value:
+    def _read(self, effect: Atomic | Load, info: BufferInfo, index: Poly) -> Value:
         m = self.machine
         if int(m.path.mask.sum()) != 1 or self.locks.held is not None:
             raise Unsupported("loop", "several lanes wait in one loop, or one that holds a lock")
         high = (1 << info.width) - 1 if info.kind == "u" else (1 << info.width - 1) - 1
         low = high - (1 << info.width) + 1
         seen = self.arena.variable(self.arena.fresh("polled", f"{info.name} after the wait", low, high))
-        event = self._event("poll", effect.semantics, effect.scope, buffer=info.name, index=index, value=seen)
+        # An update that leaves what it finds is a load to all others; what it may release is not counted on.
+        semantics = {"acq_rel": "acquire", "release": "relaxed"}.get(effect.semantics, effect.semantics)
+        event = self._event("poll", semantics, effect.scope, buffer=info.name, index=index, value=seen)
         assert self._polled is not None
         self._polled.append(event)
         return Int(info.width, seen)
+
+    def plain(self, effect: Load | Store, space: str, name: str) -> bool:
+        """A weak access, or a strong one that may be taken for one: the memory model promises less of it then, and
+        nothing is said through floats, or by integers that are read without waiting for a value."""
+        if effect.semantics == "weak" or space != "global":
+            return True
+        info = self.machine.setup.buffers.get(name)
+        numbers = info is not None and info.kind in ("f", "bf")
+        return numbers or (isinstance(effect, Load) and self._polled is None)
 
     # ------------------------------------------------------------------ tickets
     def update(self, effect: Atomic) -> Value | None:
         """An atomic that counts CTAs: its result is the CTA's ticket, from 0 up and different in every CTA."""
         m = self.machine
         space, name, offset = m.answers.space(effect)
-        if self._polled is not None and effect.op == "cas":
+        if self._polled is not None and self._keeps(effect):
+            info, index = self._place(effect, space, name, offset)
+            m.answers.record("sync", info, index)
+            return self._read(effect, info, index)
+        if self._polled is not None and effect.op in ("cas", "exch"):
             return self._try(effect, space, name, offset)
         why = self._no_ticket(effect, space, name)
         if why:
@@ -142,45 +170,70 @@ class Crossing:
         m.answers.record("sync", info, index)
         ticket = m.setup.tickets[name]
         self._event("ticket", effect.semantics, effect.scope, buffer=name, index=index, value=ticket,
-                    how="atom" if effect.returns else "red")
+                    how=effect.op if self._wraps(effect) else "atom" if effect.returns else "red")
         return Int(effect.type.width, ticket) if effect.returns else None
 
     def counts(self, effect: Atomic) -> bool:
         """An update whose result nobody uses counts CTAs, and the kernel waits for what it counts."""
         m = self.machine
-        if not any(x.name == "ld" and STRONG & set(x.modifiers) for x in m.kernel.code):
+        if not any(crosses(x) for x in m.kernel.code):
             return False
         split = m.answers.by_base(effect)
         space, name, _ = ("", "", None) if split else m.answers.space(effect)
         waited = self.survey is None or any(e.kind == "poll" and e.buffer == name for e in self.survey.sync)
         return waited and not split and self._no_ticket(effect, space, name) == ""
 
+    def _keeps(self, effect: Atomic) -> bool:
+        """An update that leaves what it finds: of 0 added, or of a value compared with and exchanged for itself."""
+        given = [self.machine.dom.integers.poly(x) for x in effect.args]  # type: ignore[arg-type]
+        if effect.op == "cas":
+            return bool(given[0] == given[1])
+        return effect.op in ("add", "or", "xor") and given[0].as_int() == 0
+
     def _try(self, effect: Atomic, space: str, name: str, offset: Poly) -> Value:
-        """One turn of a loop that waits until a compare-and-swap takes a lock."""
+        """One turn of a loop that waits until a compare-and-swap, or an exchange, takes a lock."""
         m = self.machine
         info, index = self._place(effect, space, name, offset)
-        free, taken = (m.dom.integers.poly(x).as_int() for x in effect.args)  # type: ignore[arg-type]
-        if not info.zero or free != 0 or not taken or index.as_int() is None or int(m.path.mask.sum()) != 1:
+        given = [m.dom.integers.poly(x).as_int() for x in effect.args]  # type: ignore[arg-type]
+        free, taken = given if effect.op == "cas" else (0, given[0])
+        if not info.zero or free != 0 or not taken or int(m.path.mask.sum()) != 1:
             raise Unsupported("lock", "not a lock that one thread takes by swapping 0 for a constant")
         m.answers.record("sync", info, index)
         seen = self.arena.variable(self.arena.fresh("polled", f"{name} before it is taken", 0, (1 << info.width) - 1))
-        event = self._event("lock", effect.semantics, effect.scope, buffer=name, index=index, value=seen)
+        event = self._event("lock", effect.semantics, effect.scope, buffer=name, index=index, value=seen, how=effect.op)
         assert self._polled is not None
         self._polled.append(event)
         return Int(effect.type.width, seen)
 
-    def releases(self, effect: Atomic) -> bool:
-        """An exchange with 0 while a lock is held."""
-        given: Any = effect.args[0]
-        zero = effect.op == "exch" and isinstance(given, Int) and given.poly.as_int() == 0
-        return zero and self.locks.held is not None
+    def writes(self, effect: Atomic, used: bool) -> bool:
+        """An update that is a strong write: an exchange whose result nobody uses, or 1 more at the end of a turn."""
+        if used or effect.type.floating or self._polled is not None or self.machine.answers.by_base(effect):
+            return False
+        space, name, _ = self.machine.answers.space(effect)
+        held = self.turns.held
+        turn = held is not None and held.number is not None and effect.op == "add" and held.counter == name
+        return space == "global" and (effect.op == "exch" or turn)
 
-    def release(self, effect: Atomic) -> Value:
-        """A lock is given back by an exchange, whose result nobody uses."""
+    def write(self, effect: Atomic) -> Value | None:
+        """A strong write by an update: of what it exchanges for, or at the end of turn k of k + 1.
+
+        In its turn nobody else writes the counter, so that adding to it finds the turn's number there.
+        """
         space, name, offset = self.machine.answers.space(effect)
         info, index = self._place(effect, space, name, offset)
-        self._unlock(effect, info, index, "exch")
-        return Undef(effect.type.width, "the old value of a lock")
+        value: Any = effect.args[0]
+        given = self.machine.dom.integers.poly(value)
+        if effect.op == "add":
+            assert self.turns.held is not None
+            assert self.turns.held.number is not None
+            value = Int(effect.type.width, self.turns.held.number + given)
+            if not self.turns.passes(name, index, self.machine.dom.integers.poly(value)):
+                raise Unsupported("turn", "what is added to the counter of turns does not pass the turn on")
+        if effect.op == "exch" and self.locks.held is not None and given.as_int() == 0:
+            self._unlock(effect, info, index, "exch")
+        else:
+            self._write(effect, info, index, value, effect.op)
+        return Undef(effect.type.width, "the old value of a lock or flag") if effect.returns else None
 
     def _unlock(self, effect: Atomic | Store, info: BufferInfo, index: Poly, how: str) -> None:
         inside = self.locks.held.count if self.locks.held is not None else 0
@@ -197,11 +250,16 @@ class Crossing:
             return "an atomic in a waiting loop"
         if space != "global" or name not in m.setup.tickets:
             return "not a counter that starts at zero"
-        if effect.op != "add" or by != 1:
+        if not self._wraps(effect) and (effect.op != "add" or by != 1):
             return "its result depends on the order of the threads"
         if int(m.path.mask.sum()) != 1 or m.path.loops or m.path.symbolic().op != "true":
             return "not executed once by one thread of every CTA"
         return ""
+
+    def _wraps(self, effect: Atomic) -> bool:
+        """An increment that goes back to 0 exactly when all CTAs have counted."""
+        given: Any = effect.args[0]
+        return effect.op == "inc" and self.machine.dom.integers.poly(given) == self.machine.setup.ctas - 1
 
     # ------------------------------------------------------------------ waiting loops
     def waits(self, loop: Loop) -> bool:

@@ -44,6 +44,9 @@ class Instances:
         if len(atoms) != 1 or not self._others_single(atoms):
             return None
         (a,) = atoms
+        slope, rest = pattern.split(a)
+        if not index.uniform() and slope.as_int() in (1, -1) and rest.as_int() is not None:
+            return {a: (index - rest) * (slope.as_int() or 1)}  # each lane reads what another CTA has stored
         return next(({a: value} for value in self._solutions(pattern, index, a)), None)
 
     def _others_single(self, atoms: frozenset[int]) -> bool:
@@ -161,12 +164,12 @@ class Instances:
 
     def lanes(self, store: Access, index: Poly, sigma: Instance) -> IntVector | None:
         """For each lane the lane of the instance that stores what it reads; None unless each has exactly one."""
-        there: Poly = self.arena.substitution(sigma).poly(store.index)
-        gap: Poly = index - there.symbolic()
+        pattern: Poly = store.index.symbolic()
+        gap: Poly = index - self.arena.substitution(sigma).poly(pattern)
         if not gap.is_constant():
             return None
         n = self.arena.lanes
-        wanted, offered = gap.lanes(n), const(there.constant).lanes(n)
+        wanted, offered = gap.lanes(n), const(store.index.constant).lanes(n)
         writes = self._mask(store.path)
         out = np.zeros(n, np.int64)
         for t in np.flatnonzero(self.machine.path.mask):
@@ -174,6 +177,9 @@ class Instances:
             if len(found) != 1:
                 return None
             out[t] = found[0]
+        active = np.flatnonzero(self.machine.path.mask)
+        if any(not isinstance(c, int) and np.any(c[out[active]] != c[active]) for c in pattern.terms.values()):
+            return None  # the storing lane's index is another than the one that was solved for
         idle = np.flatnonzero(~self.machine.path.mask)
         out[idle] = out[self._lane()]
         return out

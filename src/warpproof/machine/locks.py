@@ -29,6 +29,7 @@ class Section:
     index: Poly
     path: Pred
     loops: tuple[int, ...]
+    symbolic: Pred  # the path apart from the lanes
     count: int = 0  # accesses so far
     found: dict[tuple[str, Any], Real] = field(default_factory=dict)
     stores: dict[tuple[str, Any], tuple[BufferInfo, Poly, Value, int]] = field(default_factory=dict)
@@ -45,10 +46,10 @@ class Locks:
     def take(self, lock: str, index: Poly) -> None:
         """The critical section of a lock begins."""
         m = self.machine
-        if self.held is not None or m.path.loops:
+        if self.held is not None or m.crossing.turns.held is not None or m.path.loops:
             raise Unsupported("lock", "a lock is taken in a loop, or while another one is held")
         self.sections += 1
-        self.held = Section(lock, index, m.path.condition(), tuple(m.path.loops))
+        self.held = Section(lock, index, m.path.condition(), tuple(m.path.loops), m.path.symbolic())
 
     def inside(self) -> bool:
         """The current instruction is in a critical section; raises `Unsupported` where that is not clear."""

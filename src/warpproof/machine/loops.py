@@ -39,6 +39,7 @@ class LoopSolver:
     def __init__(self, machine: SymbolicMachine) -> None:
         self.machine, self.arena = machine, machine.arena
         self._tail: Footprint | None = None
+        self._running: list[int] = []
 
     # ------------------------------------------------------------------ shape
     def run(self, header: int) -> int:
@@ -47,8 +48,11 @@ class LoopSolver:
         loop = m.graph.loops[header]
         if m.crossing.waits(loop):
             return m.crossing.wait(header, lambda test, inside: self._iterate(header, [(test, inside)], header))
+        if header in self._running:
+            raise Unsupported("loop", f"two loops begin at {self._place(header)}")
         tests, out = self._tests(header)
         m.depth += 1
+        self._running.append(header)
         try:
             if loop.latches == (tests[-1][0],):
                 self._do_while(lambda: self._iterate(header, tests, header), header)
@@ -57,6 +61,7 @@ class LoopSolver:
                 go = self._iterate(header, [(test, inside)], header)
                 self._guarded(go, lambda: self._do_while(lambda: self._iterate(inside, turned, header), header))
         finally:
+            self._running.pop()
             m.depth -= 1
         return out
 

@@ -92,6 +92,7 @@ class SyncEvent:
     awaited: Any = None  # Poly; the ticket or block index of the CTA that surely ends a poll
     until: Pred | None = None  # the condition on `value` that ends a poll
     drawn: Any = None  # Poly; this CTA's own ticket, when `awaited` is one
+    whole: bool = False  # of an unlock: barriers let the whole CTA into the critical section
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from warpproof.core import Unsupported
 from warpproof.domains import Float, Value
+from warpproof.machine.locks import Section
 from warpproof.machine.setup import BufferInfo
 from warpproof.machine.trace import Access, Obligation, SyncEvent
 from warpproof.machine.upcoming import Upcoming
@@ -27,11 +28,14 @@ Key = tuple[str, Any, int]
 
 @dataclass(slots=True)
 class Turn:
-    """A turn under way: its counter and number, what was found in elements and what was stored last."""
+    """A turn under way: its counter and number, what was found in elements and what was stored last.
+
+    Without a number it is a critical section of the whole CTA, and the counter is the lock.
+    """
 
     counter: str
     index: Poly
-    number: Poly
+    number: Poly | None
     path: Pred
     count: int = 0  # accesses so far
     found: dict[Key, tuple[Poly, Real]] = field(default_factory=dict)
@@ -66,6 +70,13 @@ class Turns:
         self.taken += 1
         m.crossing.locks.sections += 1  # nothing else may depend on what is found
         self.held = Turn(event.buffer, event.index, number, m.path.symbolic())
+
+    def enter(self, lock: Section) -> None:
+        """A barrier lets the whole CTA into the critical section of the thread that has taken a lock."""
+        if lock.count or self.held is not None or self.machine.path.loops or self.machine.conditional():
+            raise Unsupported("lock", "a barrier in the midst of a critical section")
+        self.taken += 1
+        self.held = Turn(lock.lock, lock.index, None, lock.symbolic)
 
     def covers(self, info: BufferInfo) -> bool:
         """The current access is one of a turn."""
@@ -110,7 +121,9 @@ class Turns:
     def passes(self, buffer: str, index: Poly, value: Poly) -> bool:
         """A store of k + 1 to the counter ends the turn."""
         held = self.held
-        return held is not None and (held.counter, held.index) == (buffer, index) and value == held.number + 1
+        if held is None or (held.counter, held.index) != (buffer, index):
+            return False
+        return value.as_int() == 0 if held.number is None else bool(value == held.number + 1)
 
     def end(self) -> int:
         """The turn is over; each element written is a contribution. The number of its accesses."""

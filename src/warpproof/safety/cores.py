@@ -69,6 +69,12 @@ def operation(e: SyncEvent, register: str) -> str:
             return f"red.{how}.add f, 1" if e.how == "red" else f"atom.{how}.add {register}, f, 1"
         case "poll" | "turn":
             return f"ld.{how} {register}, f"
+        case "lock":
+            return f"atom.{how}.cas {register}, f, 1, 2"
+        case _ if e.how == "exch":
+            return f"atom.{how}.exch {register}, f, 1"
+        case _ if e.how == "add":
+            return f"red.{how}.add f, 1"
         case _:
             return f"st.{how} f, 1"
 

@@ -27,18 +27,21 @@ def protocol_claims(
     blocks: tuple[int, ...], split: Split,
 ) -> list[Claim]:
     """Claims on every hand-over, every location that CTAs talk through, and every wait."""
-    judge = _Protocols(arena, facts, trace, machine, dims)
+    turnstiles = Turnstiles(arena, facts, trace, machine, blocks, split)
+    judge = _Protocols(arena, facts, trace, machine, dims, turnstiles)
     claims = [*judge.same_program(), *judge.locations(), *judge.written_once(), *judge.waits()]
     claims += [judge.handover(h) for h in trace.handovers]
-    return [*claims, *Turnstiles(arena, facts, trace, machine, blocks, split).claims()]
+    return [*claims, *turnstiles.claims()]
 
 
 class _Protocols(Cores):
     """The questions about one trace; `survey` is the run before, whose stores answered the loads."""
 
-    def __init__(self, arena: Arena, facts: Facts, trace: Trace, machine: SymbolicMachine, dims: Dimensions) -> None:
+    def __init__(
+        self, arena: Arena, facts: Facts, trace: Trace, machine: SymbolicMachine, dims: Dimensions, turnstiles: Turnstiles,
+    ) -> None:
         super().__init__(arena, facts, trace, machine)
-        self.dims = dims
+        self.dims, self.turnstiles = dims, turnstiles
         self.survey: Trace = machine.crossing.survey or trace
 
     # ------------------------------------------------------------------ both runs are one program
@@ -109,13 +112,17 @@ class _Protocols(Cores):
         text = f"{name} is a lock: critical sections exclude each other, and see what was done in earlier ones"
         pairs = list(zip(events[::2], events[1::2], strict=False))
         place = self.machine.where(events[0].instruction)
+        if any(e.whole for e in events):
+            why = self.turnstiles.section(name, events)
+            return Claim("races", text, Status.OPEN if why else Status.SHOWN, "" if why else "memory-model", place,
+                         hint=why)
         if len(events) % 2 or any((a.kind, b.kind) != ("lock", "unlock") for a, b in pairs):
             return self.open(text, events[0].instruction, "it is taken, given back or accessed in other ways too")
         data = {a.buffer for a in self.trace.accesses if a.lock == name}
         mixed = [a for a in self.trace.accesses if a.buffer in data and a.kind == "atomic" and a.lock != name]
         if mixed:
             return self.open(text, mixed[0].instruction, f"{mixed[0].buffer} is also updated without this lock")
-        if len({e.index.key for e in events}) > 1:
+        if len({e.index.key for e in events}) > 1 or events[0].index.as_int() is None:
             return self.open(text, events[0].instruction, "several locks in one buffer")
         bodies = {self._section(a, b, t) for a, b in pairs for t in "01"}
         for first, second in product((b for b in bodies if "LW0:" in b), (b for b in bodies if "LW1:" in b)):
@@ -125,7 +132,10 @@ class _Protocols(Cores):
         return Claim("races", text, Status.SHOWN, "memory-model", place)
 
     def _section(self, lock: SyncEvent, unlock: SyncEvent, number: str) -> tuple[str, ...]:
-        """A critical section that adds to one element, between the fences that the kernel has around the accesses."""
+        """A critical section that adds to one element, between the fences that the kernel has around the accesses.
+
+        An exchange that finds the lock taken leaves it so: to all others it is the failing compare-and-swap.
+        """
         start, end = (next(k for k, e in enumerate(self.trace.sync) if e is x) for x in (lock, unlock))
         fences = [(e.inside, f"fence.{e.semantics}.{e.scope}") for e in self.trace.sync[start + 1 : end]
                   if e.kind == "fence" and e.path is lock.path]
@@ -156,7 +166,11 @@ class _Protocols(Cores):
         for e in self.trace.sync:
             if e.kind == "poll":
                 yield self._wait(e)
-            if e.kind == "lock":
+            whole = any(u.whole and u.buffer == e.buffer for u in self.trace.sync)
+            if e.kind == "lock" and whole and sum(w.kind in ("poll", "lock", "turn") for w in self.trace.sync) > 1:
+                yield Claim("barriers", f"the wait for {e.buffer} ends", Status.OPEN,
+                            place=self.machine.where(e.instruction), hint="CTAs also wait for other things")
+            elif e.kind == "lock":
                 yield Claim("barriers", f"the wait for {e.buffer} ends: nobody waits who holds it", Status.SHOWN,
                             "critical sections", self.machine.where(e.instruction))
 
@@ -199,7 +213,8 @@ class _Protocols(Cores):
         ((atom,),) = e.value.terms
         ends = e.until is not None and self.facts.implied(
             self.arena.true, self.arena.substitute_pred(e.until, {atom: self.machine.setup.ctas}), hard=True)
-        if not tickets or not ends or not also or not any(t in self.trace.sync[:at] for t in tickets):
+        counted = any(t in self.trace.sync[:at] for t in tickets) and all(t.how != "inc" for t in tickets)
+        if not counted or not ends or not also:
             return Claim("barriers", text, Status.OPEN, place=where, hint="not every CTA surely ends it")
         if not self.machine.setup.cooperative:
             return Claim("barriers", text, Status.OPEN, place=where, hint="it is for all CTAs, which need not be "

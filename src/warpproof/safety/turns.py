@@ -44,6 +44,33 @@ class Turnstiles(Cores):
             yield Claim("races", text, Status.SHOWN, "memory-model", place)
             yield self._wait(name, events[0], place)
 
+    def section(self, name: str, events: Sequence[SyncEvent]) -> str:
+        """What is not shown of the critical sections that whole CTAs are in; empty when all is.
+
+        Whoever takes the lock by an atomic reads what the one before has given it back with, and nobody else reads
+        that: critical sections follow each other like turns.
+        """
+        touched = [a for a in self.trace.accesses if a.lock == name]
+        if [e.kind for e in events] != ["lock", "unlock"] or events[0].loops or not touched:
+            return "the lock is accessed in other ways too, or nothing is done while it is held"
+        data = {a.buffer for a in touched}
+        if any(a.buffer in data and a.kind == "atomic" and a.lock != name for a in self.trace.accesses):
+            return "what is updated under the lock is also updated without"
+        if not self._one_lock(events[0], touched):
+            return "an element may be updated under different locks"
+        if not self._one_thread(touched):
+            return "an element may be updated by two threads in one critical section"
+        return next((why for core in self._turns(events, touched) if (why := verdict(core.text()))), "")
+
+    def _one_lock(self, lock: SyncEvent, touched: Sequence[Access]) -> bool:
+        """CTAs that touch one element agree in the block indices that choose the lock, and nothing else does."""
+        choosing = tuple(support(self.arena, (lock.index,)))
+        if not set(choosing) <= set(self.blocks):
+            return False
+        others = tuple(b for b in self.blocks if b not in choosing)
+        pieces = [Piece(self.arena.conjuncts(a.path), others, choosing, self._place(a)) for a in touched]
+        return not choosing or self._apart(touched, pieces, ("blocks",))
+
     # ------------------------------------------------------------------ one at a time
     def _wrong(self, name: str, events: Sequence[SyncEvent]) -> str:
         """What is not shown of the turns; empty when all is."""
