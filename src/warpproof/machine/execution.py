@@ -76,7 +76,7 @@ class BatchRun:
                                         run.recorder)
         self._control = Control(batch, run.program, self._state, self._registers, self._spaces.region("frame"),
                                 run.recorder)
-        self._schedule = schedule(policy, batch.lanes, seed)
+        self._schedule = schedule(policy, batch.lanes, seed, run.program.waits)
         self._vigil = Vigil(self._state, self._registers, trusted=last)
 
     def execute(self) -> bool:

@@ -43,6 +43,9 @@ class Call:
     table: str | None
 
 
+_STRONG: Final = frozenset({"relaxed", "acquire", "volatile", "mmio"})
+
+
 class Program:
     """The code of a kernel and its callees end to end; a pc indexes it. Function 0 is the kernel.
 
@@ -64,10 +67,23 @@ class Program:
         self.leaders = {
             self.starts[n] + index for n, k in enumerate(self.kernels) for index in k.labels.values()
         }
+        self.waits = {leader for leader in self.leaders if self._waiting(leader)}
         self.frame_offsets, self.frame_size = self._frame()
         self._without = without
         self._steps: list[Step | None] = [None] * len(self.code)
         self._calls: dict[int, Call] = {}
+
+    def _waiting(self, leader: int) -> bool:
+        """Whether a loop of one block begins there that reads memory by a strong load or an atomic."""
+        strong = False
+        for _, instruction in self.code[leader:]:
+            if instruction is None or instruction.name in ("ret", "exit", "trap"):
+                return False
+            loads = instruction.name == "ld" and not _STRONG.isdisjoint(instruction.modifiers)
+            strong |= loads or instruction.name == "atom"
+            if instruction.name == "bra":
+                return strong and self.label(self.code[leader][0], instruction.operands[0]) == leader
+        return False
 
     def step(self, pc: int) -> Step | None:
         """The decoded instruction at `pc`; None past the end of a function."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -17,6 +18,7 @@ SCHEDULES: Final = ("min-pc", "round-robin", "reversed", "random")
 _FAIRNESS: Final = 64
 _PATIENCE: Final = 1024
 _UNLIMITED: Final = 1 << 30
+_ROUNDS: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +70,16 @@ class _Ageing:
 
 
 class MinPc:
-    """Runs all lanes at the smallest pc together, whatever their warp: divergent code reconverges early."""
+    """Runs all lanes at the smallest pc together, whatever their warp: divergent code reconverges early.
 
-    __slots__ = ("_ageing",)
+    Lanes that have gone round in a loop at one of the pcs `waits` for some turns let the others go first.
+    """
 
-    def __init__(self, lanes: int) -> None:
-        self._ageing = _Ageing(lanes, _PATIENCE)
+    __slots__ = ("_ageing", "_rounds", "_waits")
+
+    def __init__(self, lanes: int, waits: Collection[int] = ()) -> None:
+        self._ageing, self._waits = _Ageing(lanes, _PATIENCE), waits
+        self._rounds: dict[int, int] = {}
 
     @property
     def reconverging(self) -> bool:
@@ -88,9 +94,20 @@ class MinPc:
         at = pc[candidates]
         oldest = self._ageing.oldest(candidates)
         chosen = int(at.min()) if oldest is None else int(pc[oldest])
+        if chosen in self._waits:
+            chosen = self._instead(chosen, at)
         lanes = candidates[at == chosen]
         self._ageing.ran(lanes)
         return Turn(lanes, chosen, _UNLIMITED)
+
+    def _instead(self, waiting: int, at: Counters) -> int:
+        """Where lanes run while others wait: at the waiting pc itself every few turns."""
+        self._rounds[waiting] = self._rounds.get(waiting, 0) + 1
+        others = [p for p in np.unique(at).tolist() if p not in self._waits]
+        if not others or self._rounds[waiting] <= _ROUNDS or self._rounds[waiting] % _ROUNDS == 0:
+            return waiting
+        self._ageing.patience = 0
+        return int(others[0])
 
 
 class Warpwise:
@@ -144,11 +161,11 @@ class Random:
         return Turn(mine[pc[mine] == chosen], chosen, int(self._rng.integers(1, 24)))
 
 
-def schedule(name: str, lanes: int, seed: int) -> Schedule:
-    """The policy called `name`, one of `SCHEDULES`."""
+def schedule(name: str, lanes: int, seed: int, waits: Collection[int] = ()) -> Schedule:
+    """The policy called `name`, one of `SCHEDULES`. At the pcs `waits` loops begin that may wait for other threads."""
     match name:
         case "min-pc":
-            return MinPc(lanes)
+            return MinPc(lanes, waits)
         case "round-robin":
             return Warpwise(lanes, reversed_order=False)
         case "reversed":

@@ -38,7 +38,8 @@ class _Protocols(Cores):
     """The questions about one trace; `survey` is the run before, whose stores answered the loads."""
 
     def __init__(
-        self, arena: Arena, facts: Facts, trace: Trace, machine: SymbolicMachine, dims: Dimensions, turnstiles: Turnstiles,
+        self, arena: Arena, facts: Facts, trace: Trace, machine: SymbolicMachine, dims: Dimensions,
+        turnstiles: Turnstiles,
     ) -> None:
         super().__init__(arena, facts, trace, machine)
         self.dims, self.turnstiles = dims, turnstiles
