@@ -7,7 +7,8 @@ order holds in every execution is claimed later, from the recorded events (`safe
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -206,16 +207,30 @@ class Crossing:
         return Int(effect.type.width, seen)
 
     def writes(self, effect: Atomic, used: bool) -> bool:
-        """An update that is a strong write: an exchange whose result nobody uses, or 1 more at the end of a turn."""
+        """An update that is a strong write: an exchange whose result nobody uses, 1 more at the end of a turn, or
+        what one thread adds to a flag that is waited for."""
         if used or effect.type.floating or self._polled is not None or self.machine.answers.by_base(effect):
             return False
         space, name, _ = self.machine.answers.space(effect)
+        if effect.op == "add" and self.turns.held is None and self._raises(effect, name):
+            return True
         held = self.turns.held
         turn = held is not None and held.number is not None and effect.op == "add" and held.counter == name
         return space == "global" and (effect.op == "exch" or turn)
 
+    def _raises(self, effect: Atomic, name: str) -> bool:
+        """A constant added, by one thread, to a flag that starts at zero and that CTAs wait for."""
+        m, info = self.machine, self.machine.setup.buffers.get(name)
+        value: Any = effect.args[0]
+        waited = self.survey is not None and any(e.kind == "poll" and e.buffer == name for e in self.survey.sync)
+        single = int(m.path.mask.sum()) == 1 and not m.path.loops
+        added = m.dom.integers.poly(value).as_int()
+        flag = info is not None and info.zero and info.kind in ("u", "s")
+        return bool(added and flag and single and (waited or self.survey is None) and m.path.symbolic().op != "true")
+
     def write(self, effect: Atomic) -> Value | None:
-        """A strong write by an update: of what it exchanges for, or at the end of turn k of k + 1.
+        """A strong write by an update: of what it exchanges for, of what it adds to a flag, which is 0 if nothing else
+        is ever written to it (as hand-overs ask), or at the end of turn k of k + 1.
 
         In its turn nobody else writes the counter, so that adding to it finds the turn's number there.
         """
@@ -223,9 +238,7 @@ class Crossing:
         info, index = self._place(effect, space, name, offset)
         value: Any = effect.args[0]
         given = self.machine.dom.integers.poly(value)
-        if effect.op == "add":
-            assert self.turns.held is not None
-            assert self.turns.held.number is not None
+        if effect.op == "add" and self.turns.held is not None and self.turns.held.number is not None:
             value = Int(effect.type.width, self.turns.held.number + given)
             if not self.turns.passes(name, index, self.machine.dom.integers.poly(value)):
                 raise Unsupported("turn", "what is added to the counter of turns does not pass the turn on")
@@ -262,6 +275,20 @@ class Crossing:
         return effect.op == "inc" and self.machine.dom.integers.poly(given) == self.machine.setup.ctas - 1
 
     # ------------------------------------------------------------------ waiting loops
+    @contextmanager
+    def polling(self) -> Iterator[list[SyncEvent]]:
+        """What strong loads read in the meantime are values of a waiting loop; the list gets their events."""
+        self._polled = []
+        try:
+            yield self._polled
+        finally:
+            self._polled = None
+
+    @staticmethod
+    def crosses(instruction: Instruction) -> bool:
+        """A strong access or an atomic with a result."""
+        return crosses(instruction)
+
     def waits(self, loop: Loop) -> bool:
         """True for a loop that only reads a strong value again and again: one block, no carried register, one load."""
         graph, code = self.machine.graph, self.machine.kernel.code
@@ -297,12 +324,8 @@ class Crossing:
         loop = m.graph.loops[header]
         test, out = loop.exits[0]
         inside = next(s for s in m.graph.successors[test] if s != out)
-        self._polled = []
-        try:
+        with self.polling() as polled:
             go = body(test, inside)
-            polled = self._polled
-        finally:
-            self._polled = None
         if len(polled) != 1:
             raise Unsupported("loop", "a waiting loop without a strong load")
         if polled[0].kind == "lock":

@@ -148,6 +148,8 @@ class Instances:
     def _only_source(self, given: SyncEvent, taken: SyncEvent, survey: Trace) -> bool:
         others = [e for e in survey.sync if e.buffer == taken.buffer and e is not given and e.kind != "poll"]
         plain = [a for a in survey.accesses if a.buffer == taken.buffer and a.kind in ("store", "atomic")]
+        if any(e.how == "add" for e in (given, *others)):  # what is added is what is found later only if it is alone
+            return not plain and not others
         return not plain and all(e.kind == "write" and self._excluded(taken, e.value) for e in others)
 
     def _unique(self, given: SyncEvent, raised: Poly, read: Poly, a: int, value: Poly) -> bool:

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from warpproof.core import Ledger, Unsupported
 from warpproof.domains import Effect, Float, Int, Reals, ScalarType, Undef
+from warpproof.machine import peeled
 from warpproof.machine.answers import Answers
 from warpproof.machine.calls import Calls
 from warpproof.machine.crossing import Crossing
@@ -181,7 +182,8 @@ class SymbolicMachine:
                 block = self.loops.run(block)
                 continue
             skip = None
-            block = self.block(block)
+            header = peeled.loop_behind(self.crossing, block)
+            block = self.block(block) if header is None else peeled.wait(self.crossing, block, header)
 
     def block(self, number: int, *, terminator: bool = True, start: int | None = None) -> Any:
         """Execute a block (from `start`); its successor, or without `terminator` the predicate of its final branch.

@@ -1,0 +1,204 @@
+"""Locks that one thread takes for its whole CTA, flags and polls by atomics, counters that wrap, votes; wrong forms."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from proof_cases import Small, proved
+from test_grid_barriers import ARRIVE, WAIT, grid, mirrored, put
+from test_protocols import BAR, GOOD, changed, pairs, reversed_squares
+
+ZERO = {"init": "zero"}
+PARAMS = (
+    ("x", "ptr_in", "f32", ("n", "64")), ("lock", "ptr_inout", "u32", ("1",)), ("y", "ptr_inout", "f32", ("64",)),
+)
+LOAD = """mul.wide.u32 %d20, %g, 4; add.s64 %d21, %a_x, %d20; ld.global.f32 %f1, [%d21]; mul.wide.u32 %d22, %t, 4;
+    add.s64 %d23, %a_y, %d22; setp.ne.s32 %p1, %t, 0; @%p1 bra IN;"""
+TAKE = "L: atom.global.cas.b32 %r3, [%a_lock], 0, 1; setp.ne.s32 %p2, %r3, 0; @%p2 bra L;"
+SWAP = "L: atom.global.exch.b32 %r3, [%a_lock], 1; setp.ne.s32 %p2, %r3, 0; @%p2 bra L;"
+FENCE = "membar.gl;"
+ADD = "ld.global.f32 %f2, [%d23]; add.f32 %f2, %f2, %f1; st.global.f32 [%d23], %f2;"
+LEAD = "@%p1 bra DONE;"
+FREE = "atom.global.exch.b32 %r4, [%a_lock], 0;"
+STRONG = "atom.acquire.gpu.global.cas"
+GOOD_LOCK = (LOAD, TAKE, FENCE, "IN: bar.sync 0;", ADD, BAR, LEAD, FENCE, FREE)
+
+
+def locked(*parts: str, **extra: Any) -> Small:
+    marks = {"lock": ZERO, **extra}
+    return Small("\n".join(parts), PARAMS, ("n",), ("n >= 1", "n <= 100000"), ("n",), extra=marks)
+
+
+def column_sums(x: Any, lock: Any, y: Any, n: Any) -> dict[str, Any]:
+    return {"y": y + x.sum(axis=0), "lock": np.zeros(1, np.uint32)}
+
+
+@pytest.mark.parametrize("parts", [
+    GOOD_LOCK,
+    (LOAD, SWAP, FENCE, "IN: bar.sync 0;", ADD, BAR, LEAD, FENCE, FREE),
+    (LOAD, TAKE, FENCE, "IN: bar.sync 0;", ADD, BAR, LEAD, FENCE, "st.volatile.global.u32 [%a_lock], 0;"),
+    (LOAD, TAKE, "IN: bar.sync 0;", FENCE, ADD, FENCE, BAR, LEAD, FREE),
+    (LOAD, TAKE.replace("atom.global.cas", STRONG), "IN: bar.sync 0;", ADD, BAR, LEAD,
+     "st.release.gpu.global.u32 [%a_lock], 0;"),
+])
+def test_a_lock_for_the_whole_cta(parts: tuple[str, ...]) -> None:
+    assert proved(locked(*parts), column_sums)
+
+
+@pytest.mark.parametrize("parts", [
+    (LOAD, TAKE, "IN: bar.sync 0;", ADD, BAR, LEAD, FENCE, FREE),
+    (LOAD, TAKE, FENCE, "IN: bar.sync 0;", ADD, BAR, LEAD, FREE),
+    (LOAD, TAKE, "membar.cta;", "IN: bar.sync 0;", ADD, BAR, LEAD, FENCE, FREE),
+    (LOAD, TAKE, FENCE, "IN: bar.sync 0;", ADD, BAR, LEAD, "membar.cta;", FREE),
+    (LOAD, TAKE, FENCE, "IN:", ADD, BAR, LEAD, FENCE, FREE),
+    (LOAD, TAKE, FENCE, "IN: bar.sync 0;", ADD, LEAD, FENCE, FREE),
+    (LOAD, TAKE, FENCE, "IN: bar.sync 0;", BAR, LEAD, FENCE, FREE, ADD),
+    (LOAD, TAKE, FENCE, "IN: bar.sync 0;", ADD, BAR, LEAD, FENCE),
+    (LOAD, "IN: bar.sync 0;", ADD, BAR, LEAD, FENCE, FREE),
+    (LOAD, TAKE.replace("atom", "atom.cta"), FENCE, "IN: bar.sync 0;", ADD, BAR, LEAD, FENCE, FREE),
+    (LOAD, TAKE, FENCE, "IN: bar.sync 0;", ADD, BAR, LEAD, FENCE, FREE.replace("atom", "atom.cta")),
+    (LOAD, TAKE, FENCE, "IN: bar.sync 0;", ADD, BAR, LEAD, FENCE, "st.global.u32 [%a_lock], 0;"),
+    (LOAD, TAKE, FENCE, "IN: bar.sync 0;", ADD, BAR, LEAD, FENCE, FREE.replace(", 0;", ", 1;")),
+    (LOAD, TAKE.replace("0, 1;", "1, 1;"), FENCE, "IN: bar.sync 0;", ADD, BAR, LEAD, FENCE, FREE),
+    (LOAD, SWAP.replace(", 1;", ", 0;"), FENCE, "IN: bar.sync 0;", ADD, BAR, LEAD, FENCE, FREE),
+    (LOAD, TAKE, FENCE, "IN: bar.sync 0;", ADD.replace("%d23", "%a_y"), BAR, LEAD, FENCE, FREE),
+    (LOAD, TAKE, FENCE, "IN: bar.sync 0;", ADD, BAR, LEAD, FENCE, FREE, "st.global.f32 [%d23], %f2;"),
+    (LOAD, TAKE, FENCE, "IN: bar.sync 0;", ADD.replace("add.f32 %f2, %f2", "mul.f32 %f2, %f2"), BAR, LEAD, FENCE, FREE),
+])
+def test_wrong_locks_for_the_whole_cta(parts: tuple[str, ...]) -> None:
+    assert not proved(locked(*parts), column_sums)
+
+
+def test_a_lock_that_is_not_free_at_the_start() -> None:
+    assert not proved(locked(*GOOD_LOCK, lock={}), column_sums)
+
+
+ROWS = (("x", "ptr_in", "f32", ("4", "n", "64")), ("lock", "ptr_inout", "u32", ("4",)),
+        ("y", "ptr_inout", "f32", ("4", "64")))
+
+
+@pytest.mark.parametrize(("which", "good"), [("%r20", True), ("%r21", False)])
+def test_one_lock_for_each_row(which: str, good: bool) -> None:
+    """Blocks (c, r) add to row r under the lock of r; the lock of another number does not protect it."""
+    place = f"""mov.u32 %r20, %ctaid.y; and.b32 %r21, %c, 3; mul.wide.u32 %d30, {which}, 4; add.s64 %a_lock, %a_lock, %d30;
+        mad.lo.s32 %r22, %r20, %i_n, %c; shl.b32 %r22, %r22, 6; add.s32 %g, %r22, %t;"""
+    row = "shl.b32 %r23, %r20, 6; add.s32 %r23, %r23, %t; mul.wide.u32 %d22, %r23, 4;"
+    body = (place, LOAD.replace("mul.wide.u32 %d22, %t, 4;", row), *GOOD_LOCK[1:])
+    kernel = Small("\n".join(body), ROWS, ("n",), ("n >= 4", "n <= 1000"), ("n", "4"), extra={"lock": ZERO})
+
+    def rows(x: Any, lock: Any, y: Any, n: Any) -> dict[str, Any]:
+        return {"y": y + x.sum(axis=1), "lock": np.zeros(4, np.uint32)}
+
+    assert proved(kernel, rows) == good
+
+
+# ---------------------------------------------------------------------- flags and polls
+RAISED = "st.release.gpu.global.u32 [%d24], 1"
+HEARD = "ld.acquire.gpu.global.u32 %r10, [%d24]"
+PEELED = """setp.eq.s32 %p3, %r10, 1; @%p3 bra HEARD; L: nanosleep.u32 64; {0} %r13, [%d24];
+    setp.ne.s32 %p4, %r13, {1}; @%p4 bra L"""
+TURN = "setp.eq.s32 %p3, %r10, 0; @%p3 bra L"
+
+
+def peeled(load: str = "ld.acquire.gpu.global.u32", value: int = 1) -> str:
+    """The good kernel with the first turn of its loop in front of it."""
+    return changed(TURN, PEELED.format(load, value))[0].replace("L: ld", "ld", 1)
+
+
+@pytest.mark.parametrize("text", [
+    changed(RAISED, "membar.gl; atom.global.exch.b32 %r11, [%d24], 1")[0],
+    changed(RAISED, "atom.release.gpu.global.exch.b32 %r11, [%d24], 1")[0],
+    changed(RAISED, "red.release.gpu.global.add.u32 [%d24], 1")[0],
+    changed(HEARD, "atom.acquire.gpu.global.add.u32 %r10, [%d24], 0")[0],
+    changed(HEARD, "atom.acquire.gpu.global.cas.b32 %r10, [%d24], 0, 0")[0],
+    peeled(),
+])
+def test_flags_by_atomics_and_loops_with_a_turn_in_front(text: str) -> None:
+    assert proved(pairs(text), reversed_squares)
+
+
+@pytest.mark.parametrize("text", [
+    changed(RAISED, "atom.global.exch.b32 %r11, [%d24], 1")[0],
+    changed(RAISED, "membar.gl; atom.cta.global.exch.b32 %r11, [%d24], 1")[0],
+    changed(RAISED, "membar.gl; atom.global.exch.b32 %r11, [%d24], 0")[0],
+    changed(RAISED, "red.global.add.u32 [%d24], 1")[0],
+    changed(RAISED, "red.release.cta.global.add.u32 [%d24], 1")[0],
+    changed(RAISED, "red.release.gpu.global.add.u32 [%d24], 1; red.release.gpu.global.add.u32 [%d24], 1")[0].replace(
+        "setp.eq.s32 %p3, %r10, 0", "setp.ne.s32 %p3, %r10, 1"),
+    changed(HEARD, "atom.global.add.u32 %r10, [%d24], 0")[0],
+    changed(HEARD, "atom.acquire.cta.global.add.u32 %r10, [%d24], 0")[0],
+    changed(HEARD, "atom.acquire.gpu.global.add.u32 %r10, [%d24], 1")[0],
+    changed(HEARD, "atom.acquire.gpu.global.cas.b32 %r10, [%d24], 0, 1")[0],
+    peeled("ld.relaxed.gpu.global.u32"), peeled("ld.acquire.cta.global.u32"), peeled("ld.global.u32"), peeled(value=2),
+    peeled().replace("setp.eq.s32 %p3, %r10, 1", "setp.eq.s32 %p3, %r10, 0"),
+    peeled().replace("ld.acquire.gpu.global.u32 %r10", "ld.relaxed.gpu.global.u32 %r10"),
+])
+def test_wrong_flags_by_atomics(text: str) -> None:
+    assert not proved(pairs(text), reversed_squares)
+
+
+@pytest.mark.parametrize(("parts", "good"), [
+    (put("ld.acquire.gpu.global.u32 %r10, [%a_count]", "atom.acquire.gpu.global.or.b32 %r10, [%a_count], 0"), True),
+    (put("ld.acquire.gpu.global.u32 %r10, [%a_count]", "atom.global.or.b32 %r10, [%a_count], 0"), False),
+    (put(ARRIVE + "\n" + WAIT, "membar.gl; atom.global.inc.u32 %r13, [%a_count], %r14;\n" + WAIT)[0].replace(
+        "membar.gl; atom", "sub.s32 %r14, %i_n, 1; membar.gl; atom"), False),
+])
+def test_grid_barriers_by_atomics(parts: Any, good: bool) -> None:
+    assert proved(grid(*([parts] if isinstance(parts, str) else parts)), mirrored) == good
+
+
+# ---------------------------------------------------------------------- last blocks
+LAST = (("x", "ptr_in", "f32", ("n",)), ("part", "ptr_inout", "f32", ("n",)), ("count", "ptr_inout", "u32", ("1",)),
+        ("y", "ptr_out", "f32", ("64",)))
+TELL = """mul.wide.u32 %d20, %c, 4; add.s64 %d21, %a_x, %d20; add.s64 %d22, %a_part, %d20; mov.u32 %r58, smem;
+    sub.s32 %r7, %i_n, 1; setp.ne.s32 %p1, %t, 0; @%p1 bra TOLD;
+    ld.global.f32 %f1, [%d21]; st.volatile.global.f32 [%d22], %f1; membar.gl;
+    atom.global.inc.u32 %r3, [%a_count], %r7; membar.gl; st.shared.u32 [%r58], %r3;
+    TOLD: bar.sync 0; ld.shared.u32 %r4, [%r58]; setp.ne.s32 %p2, %r4, %r7; @%p2 bra DONE;"""
+GATHER = """mov.f32 %f2, 0f00000000; mov.u32 %r5, %t; setp.ge.s32 %p3, %r5, %i_n; @%p3 bra OUT;
+    L: mul.wide.u32 %d23, %r5, 4; add.s64 %d24, %a_part, %d23; ld.volatile.global.f32 %f3, [%d24];
+    add.f32 %f2, %f2, %f3; add.s32 %r5, %r5, 64; setp.lt.s32 %p4, %r5, %i_n; @%p4 bra L;
+    OUT: mul.wide.u32 %d25, %t, 4; add.s64 %d26, %a_y, %d25; st.global.f32 [%d26], %f2;"""
+
+
+@pytest.mark.parametrize(("old", "new", "good"), [
+    ("", "", True), ("%f1; membar.gl;", "%f1;", False), ("%r7; membar.gl;", "%r7;", False),
+    ("bar.sync 0;", "", False), ("sub.s32 %r7, %i_n, 1", "sub.s32 %r7, %i_n, 0", False),
+    ("sub.s32 %r7, %i_n, 1", "sub.s32 %r7, %i_n, 2", False), ("add.s32 %r5, %r5, 64", "add.s32 %r5, %r5, 63", False),
+    ("mov.u32 %r5, %t", "add.s32 %r5, %t, 1", False), ("st.volatile.global.f32 [%d22], %f1;", "", False),
+    ("atom.global.inc", "atom.cta.global.inc", False),
+])
+def test_a_last_block_whose_threads_share_the_sum(old: str, new: str, good: bool) -> None:
+    """A counter that wraps, partial sums accessed as volatile, and each thread of the last block adds up every 64th."""
+    kernel = Small((TELL + GATHER).replace(old, new) if old else TELL + GATHER, LAST, ("n",),
+                   ("n >= 1", "n <= 100000"), ("n",), extra={"part": {"scratch": True}, "count": ZERO})
+
+    def sums(x: Any, part: Any, count: Any, n: Any) -> dict[str, Any]:
+        own = np.arange(n)[None, :] % 64 == np.arange(64)[:, None]
+        return {"y": np.where(own, x[None, :], 0).sum(axis=1), "count": np.zeros(1, np.uint32)}
+
+    assert proved(kernel, sums) == good
+
+
+@pytest.mark.parametrize("good", [True, False])
+def test_the_thread_whose_store_is_read_is_the_one_that_stored(good: bool) -> None:
+    """Thread 63 stores at 63·n + block. In the last block each thread reads at t·n, which only thread 63 has stored."""
+    alone = "setp.ne.s32 %p5, %t, 63; @%p5 bra DONE;" if good else ""
+    body = f"""mul.lo.s32 %r20, %t, %i_n; add.s32 %r21, %r20, %c; mul.wide.u32 %d20, %r21, 4; add.s64 %d22, %a_part, %d20;
+        mul.wide.u32 %d21, %c, 4; add.s64 %d21, %a_x, %d21; mov.u32 %r58, smem;
+        setp.lt.u32 %p1, %t, 63; @%p1 bra TOLD; ld.global.f32 %f1, [%d21]; st.global.f32 [%d22], %f1; membar.gl;
+        atom.global.add.u32 %r3, [%a_count], 1; membar.gl; st.shared.u32 [%r58], %r3;
+        TOLD: bar.sync 0; ld.shared.u32 %r4, [%r58]; add.s32 %r4, %r4, 1; setp.ne.s32 %p2, %r4, %i_n; @%p2 bra DONE;
+        {alone} mul.wide.u32 %d23, %r20, 4; add.s64 %d24, %a_part, %d23; ld.global.f32 %f2, [%d24];
+        mul.wide.u32 %d25, {0 if good else "%t"}, 4; add.s64 %d26, %a_y, %d25; st.global.f32 [%d26], %f2;"""
+    size = ("1",) if good else ("64",)
+    params = (LAST[0], ("part", "ptr_inout", "f32", ("64 * n",)), LAST[2], ("y", "ptr_out", "f32", size))
+    kernel = Small(body, params, ("n",), ("n >= 1", "n <= 1000"), ("n",),
+                   extra={"count": {**ZERO, "scratch": True}, "part": {"scratch": True}})
+
+    def spread(x: Any, part: Any, count: Any, n: Any) -> dict[str, Any]:
+        return {"y": np.zeros(1 if good else 64) + x[0]}
+
+    assert proved(kernel, spread) == good
