@@ -82,8 +82,8 @@ ROWS = (("x", "ptr_in", "f32", ("4", "n", "64")), ("lock", "ptr_inout", "u32", (
 @pytest.mark.parametrize(("which", "good"), [("%r20", True), ("%r21", False)])
 def test_one_lock_for_each_row(which: str, good: bool) -> None:
     """Blocks (c, r) add to row r under the lock of r; the lock of another number does not protect it."""
-    place = f"""mov.u32 %r20, %ctaid.y; and.b32 %r21, %c, 3; mul.wide.u32 %d30, {which}, 4; add.s64 %a_lock, %a_lock, %d30;
-        mad.lo.s32 %r22, %r20, %i_n, %c; shl.b32 %r22, %r22, 6; add.s32 %g, %r22, %t;"""
+    place = f"""mov.u32 %r20, %ctaid.y; and.b32 %r21, %c, 3; mul.wide.u32 %d30, {which}, 4;
+        add.s64 %a_lock, %a_lock, %d30; mad.lo.s32 %r22, %r20, %i_n, %c; shl.b32 %r22, %r22, 6; add.s32 %g, %r22, %t;"""
     row = "shl.b32 %r23, %r20, 6; add.s32 %r23, %r23, %t; mul.wide.u32 %d22, %r23, 4;"
     body = (place, LOAD.replace("mul.wide.u32 %d22, %t, 4;", row), *GOOD_LOCK[1:])
     kernel = Small("\n".join(body), ROWS, ("n",), ("n >= 4", "n <= 1000"), ("n", "4"), extra={"lock": ZERO})
@@ -139,6 +139,48 @@ def test_wrong_flags_by_atomics(text: str) -> None:
     assert not proved(pairs(text), reversed_squares)
 
 
+@pytest.mark.parametrize(("first", "good"), [("mov.u32 %r31, %r30;", True), ("add.s32 %r31, %r30, %t;", False)])
+def test_who_waits_under_a_condition_of_its_own(first: str, good: bool) -> None:
+    """Thread 0 waits if its own number is large enough; others read if theirs is, in the wrong form a larger one."""
+    only = f"shl.b32 %r30, %r4, 6; {first} setp.lt.s32 %p8, %r31, %i_n; TAKE: @%p1 bra HEARD; @%p8 bra HEARD;"
+    text = "\n".join(GOOD).replace("TAKE: @%p1 bra HEARD;", only).replace("@%p2 bra TAKE;", "@%p2 bra EARLY;")
+    text = text.replace("bra DONE; shl.b32", "bra DONE; EARLY: shl.b32").replace(
+        "ld.global.f32 %f2, [%d27]", "mov.f32 %f2, 0f00000000; @!%p8 ld.global.f32 %f2, [%d27]")
+
+    def later(x: Any, buf: Any, ready: Any, ticket: Any, n: Any) -> dict[str, Any]:
+        number = 64 * (2 * np.arange(n)[:, None] + 1) + (0 if good else np.arange(64)[None, :])
+        return {"y": np.where(number >= n, np.square(x)[:, ::-1], 0)}
+
+    assert proved(pairs(text), later) == good
+
+
+@pytest.mark.parametrize(("first", "good"), [("mov.u32 %r31, %r30;", True), ("add.s32 %r31, %r30, %t;", False)])
+def test_fences_under_a_condition_of_ones_own(first: str, good: bool) -> None:
+    """The flag is relaxed; thread 0 has a fence if its own number is large enough, the others store if theirs is."""
+    text = changed("st.release.gpu.global", "st.relaxed.gpu.global")[0].replace(
+        "@%p1 bra DONE; st", "@%p1 bra DONE; @%p8 bra BARE; membar.gl; BARE: st")
+    role = f"shl.b32 %r30, %r2, 7; {first} setp.lt.s32 %p8, %r31, %i_n; @%p2 bra TAKE; @%p8 bra NOT;"
+    text = text.replace("@%p2 bra TAKE;", role).replace(f"{BAR}\n@%p1 bra DONE;", f"NOT: {BAR}\n@%p1 bra DONE;")
+    number = f"shl.b32 %r30, %r2, 7; sub.s32 %r32, 63, %t; mul.lo.s32 %r32, %r32, {int(not good)};"
+    text = text.replace("ld.global.f32 %f2, [%d27]", f"""{number} add.s32 %r32, %r32, %r30;
+        setp.lt.s32 %p9, %r32, %i_n; mov.f32 %f2, 0f00000000; @!%p9 ld.global.f32 %f2, [%d27]""")
+
+    def stored(x: Any, buf: Any, ready: Any, ticket: Any, n: Any) -> dict[str, Any]:
+        number = 128 * np.arange(n)[:, None] + (0 if good else np.arange(64)[None, ::-1])
+        return {"y": np.where(number >= n, np.square(x)[:, ::-1], 0)}
+
+    assert proved(pairs(text), stored) == good
+
+
+def test_all_threads_wait_for_one_flag() -> None:
+    text = "\n".join(GOOD).replace("TAKE: @%p1 bra HEARD;", "TAKE:").replace(f"HEARD:\n{BAR}", "HEARD:")
+    assert proved(pairs(text), reversed_squares)
+    assert not proved(pairs(text.replace("ld.acquire.gpu", "ld.relaxed.gpu")), reversed_squares)
+    assert not proved(pairs(text.replace("TAKE:", "TAKE: setp.ge.u32 %p6, %t, 32; @%p6 bra HEARD;")), reversed_squares)
+    leak = text.replace("ld.global.f32 %f2", "setp.ne.s32 %p7, %r10, 1; @%p7 bra DONE; ld.global.f32 %f2")
+    assert not proved(pairs(leak), reversed_squares)
+
+
 @pytest.mark.parametrize(("parts", "good"), [
     (put("ld.acquire.gpu.global.u32 %r10, [%a_count]", "atom.acquire.gpu.global.or.b32 %r10, [%a_count], 0"), True),
     (put("ld.acquire.gpu.global.u32 %r10, [%a_count]", "atom.global.or.b32 %r10, [%a_count], 0"), False),
@@ -186,8 +228,8 @@ def test_a_last_block_whose_threads_share_the_sum(old: str, new: str, good: bool
 def test_the_thread_whose_store_is_read_is_the_one_that_stored(good: bool) -> None:
     """Thread 63 stores at 63·n + block. In the last block each thread reads at t·n, which only thread 63 has stored."""
     alone = "setp.ne.s32 %p5, %t, 63; @%p5 bra DONE;" if good else ""
-    body = f"""mul.lo.s32 %r20, %t, %i_n; add.s32 %r21, %r20, %c; mul.wide.u32 %d20, %r21, 4; add.s64 %d22, %a_part, %d20;
-        mul.wide.u32 %d21, %c, 4; add.s64 %d21, %a_x, %d21; mov.u32 %r58, smem;
+    body = f"""mul.lo.s32 %r20, %t, %i_n; add.s32 %r21, %r20, %c; mul.wide.u32 %d20, %r21, 4;
+        add.s64 %d22, %a_part, %d20; mul.wide.u32 %d21, %c, 4; add.s64 %d21, %a_x, %d21; mov.u32 %r58, smem;
         setp.lt.u32 %p1, %t, 63; @%p1 bra TOLD; ld.global.f32 %f1, [%d21]; st.global.f32 [%d22], %f1; membar.gl;
         atom.global.add.u32 %r3, [%a_count], 1; membar.gl; st.shared.u32 [%r58], %r3;
         TOLD: bar.sync 0; ld.shared.u32 %r4, [%r58]; add.s32 %r4, %r4, 1; setp.ne.s32 %p2, %r4, %i_n; @%p2 bra DONE;

@@ -130,8 +130,9 @@ class Crossing:
 
     def _read(self, effect: Atomic | Load, info: BufferInfo, index: Poly) -> Value:
         m = self.machine
-        if int(m.path.mask.sum()) != 1 or self.locks.held is not None:
-            raise Unsupported("loop", "several lanes wait in one loop, or one that holds a lock")
+        alone = int(m.path.mask.sum()) == 1
+        if not (alone or index.uniform()) or self.locks.held is not None:
+            raise Unsupported("loop", "several lanes wait for different places, or one that holds a lock")
         high = (1 << info.width) - 1 if info.kind == "u" else (1 << info.width - 1) - 1
         low = high - (1 << info.width) + 1
         seen = self.arena.variable(self.arena.fresh("polled", f"{info.name} after the wait", low, high))
@@ -334,12 +335,24 @@ class Crossing:
         at = next(k for k, e in enumerate(m.trace.sync) if e is polled[0])
         m.trace.sync[at] = replace(polled[0], until=self.arena.negate(go))
         number = self.turns.number(m.trace.sync[at])
+        if int(m.path.mask.sum()) != 1:
+            self._each(header, m.trace.sync[at], number)
         if number is None:
             self._awaited(at)
         else:
             m.trace.sync[at] = replace(m.trace.sync[at], kind="turn", awaited=number)
             self.turns.begin(m.trace.sync[at], number)
         return out
+
+    def _each(self, header: int, event: SyncEvent, number: Poly | None) -> None:
+        """Several lanes wait, each until its own load ends its loop: what each has read is not told apart, and lost."""
+        m = self.machine
+        if event.kind != "poll" or number is not None or event.until is None or not event.until.uniform:
+            raise Unsupported("loop", "several lanes wait for a turn, or each for another value")
+        block = m.graph.blocks[header]
+        for x in m.kernel.code[block.start : block.stop]:
+            for name in writes(x):
+                m.registers.pop(name, None)
 
     def _locked(self, event: SyncEvent, until: Pred) -> None:
         """The loop ends exactly when the lock was free."""
@@ -401,10 +414,16 @@ class Crossing:
         return None
 
     def _same_thread_path(self, event: SyncEvent) -> bool:
-        """Whoever executes the current instruction is in a CTA where the event has happened."""
+        """Whoever executes the current instruction is in a CTA where the event has happened.
+
+        A condition that differs by lane speaks of the lane that it is read in, and so only of the event's own lanes.
+        """
         a = self.arena
-        rest = a.conj(p for p in a.conjuncts(event.path) if a.mask_of(p) is None)
-        return not event.loops and a.implies(self.machine.path.condition(), rest)
+        parts = [p for p in a.conjuncts(event.path) if a.mask_of(p) is None]
+        masks = [m for m in map(a.mask_of, a.conjuncts(event.path)) if m is not None]
+        own = all(m[self.machine.path.mask].all() for m in masks)
+        alike = own or all(p.uniform for p in parts)
+        return alike and not event.loops and a.implies(self.machine.path.condition(), a.conj(parts))
 
     def _answer(self, info: BufferInfo, index: Poly, store: Access, event: SyncEvent) -> Value | None:
         solver = Instances(self.machine)

@@ -58,6 +58,8 @@ class Instances:
     def by_flag(self, given: SyncEvent, taken: SyncEvent, survey: Trace) -> Instance | None:
         """The one instance whose strong store can have ended the wait `taken`."""
         lane, heard = self._only_lane(given), self._only_lane(taken)
+        if heard is None and taken.index.uniform():  # all that wait do so for one place
+            heard = int(np.argmax(self._mask(taken.path)))
         if lane is None or heard is None:
             return None
         raised, read = self._at(lane).poly(given.index), self._at(heard).poly(taken.index)

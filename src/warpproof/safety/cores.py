@@ -49,8 +49,12 @@ class Cores:
     def plain(self, path: Pred) -> Pred:
         return self.arena.conj(p for p in self.arena.conjuncts(path) if self.arena.mask_of(p) is None)
 
+    def shared(self, path: Pred) -> Pred:
+        """What the path of one thread says of all threads of its CTA: a condition that differs by lane says nothing."""
+        return self.arena.conj(p for p in self.arena.conjuncts(path) if self.arena.mask_of(p) is None and p.uniform)
+
     def steps(self, events: Sequence[SyncEvent], lane: int, context: Pred) -> tuple[str, ...]:
-        """The fences and barriers that this lane surely executes."""
+        """The fences and barriers that this lane surely executes; `context` is what holds in this lane."""
         found = []
         for e in events:
             if e.kind in ("fence", "barrier") and not e.loops and lane in self.lanes(e.path) and (

@@ -16,7 +16,7 @@ from warpproof.machine import Access, Handover, SymbolicMachine, SyncEvent, Trac
 from warpproof.safety.cores import Core, Cores, operation, verdict
 from warpproof.safety.turns import Split, Turnstiles
 from warpproof.solve import Facts, Piece, Problem, disjoint, injective
-from warpproof.terms import Arena
+from warpproof.terms import Arena, Pred
 
 _FAR: Final = ("gpu", "sys")
 Dimensions = Callable[[Sequence[Access]], tuple[int, ...]]
@@ -195,7 +195,7 @@ class _Protocols(Cores):
         """A wait for a CTA that is resident together with this one, and that waits for nothing before it ends it."""
         at = next(k for k, w in enumerate(self.trace.sync) if w is write)
         waits = [w for w in self.trace.sync[:at] if w.kind in ("poll", "lock", "turn")]
-        if not all(self.facts.infeasible(self.arena.conj((self.plain(w.path), self.plain(write.path)))) for w in waits):
+        if not all(self._never_both(w, write) for w in waits):
             return Claim("barriers", text, Status.OPEN, place=where, hint="the CTA it waits for may itself wait before")
         if not self.machine.setup.cooperative:
             return Claim("barriers", text, Status.OPEN, place=where, hint="the CTA it waits for may never be started "
@@ -203,6 +203,12 @@ class _Protocols(Cores):
                          "cooperative")
         self.machine.assume("cooperative", "all CTAs of the grid are resident at once", "a cooperative launch")
         return Claim("barriers", text, Status.SHOWN, "cooperative launch", where)
+
+    def _never_both(self, wait: SyncEvent, write: SyncEvent) -> bool:
+        """No CTA executes both."""
+        one = self.lanes(wait.path) == self.lanes(write.path) and len(self.lanes(wait.path)) == 1
+        said = self.plain if one else self.shared
+        return self.facts.infeasible(self.arena.conj((said(wait.path), said(write.path))))
 
     def _gathering(self, e: SyncEvent, text: str, where: str) -> Claim:
         """A wait until all CTAs have drawn: each does so before it waits for anything else than such a meeting, and
@@ -256,10 +262,14 @@ class _Protocols(Cores):
         (leader,) = self.lanes(h.given.path)[:1]
         stores = self.lanes(h.store.path)
         told = operation(h.given, "r9")
+        stored, given = h.store.path, h.given.path
         if leader in stores:
-            yield ((0, ("st.weak d, 1", *self._given(h, leader), told)),)
-        for steps in {self._given(h, t) for t in stores if t != leader}:
-            yield ((0, ("st.weak d, 1", *steps)), (0, (*self._given(h, leader), told)))
+            both = self.arena.conj((self.plain(stored), self.plain(given)))
+            yield ((0, ("st.weak d, 1", *self._given(h, leader, both), told)),)
+        here = self.arena.conj((self.plain(stored), self.shared(given)))
+        tells = self._given(h, leader, self.arena.conj((self.shared(stored), self.plain(given))))
+        for steps in {self._given(h, t, here) for t in stores if t != leader}:
+            yield ((0, ("st.weak d, 1", *steps)), (0, (*tells, told)))
 
     def _takers(self, h: Handover, start: int) -> Iterator[tuple[tuple[tuple[int, tuple[str, ...]], ...], str]]:
         (leader,) = self.lanes(h.taken.path)[:1]
@@ -267,14 +277,18 @@ class _Protocols(Cores):
         take, branch = _drawn(h.taken) if h.taken.kind == "ticket" else self._awaited(h)
         heard = (*take, *branch)
         end = ("LC0:",) if h.taken.kind == "ticket" else ()
-        if leader in reads:
-            yield ((1, (*heard, *self._taken(h, leader), "ld.weak r1, d", *end)),), _stale(h, start, start)
-        for steps in {self._taken(h, t) for t in reads if t != leader}:
+        hearing = set(self.lanes(h.taken.path))
+        if len(hearing) > 1 and h.given.kind == "ticket":
+            raise Unsupported("barrier", "several threads wait until all CTAs have counted")
+        for steps in {self._taken(h, t) for t in reads if t in hearing}:
+            yield ((1, (*heard, *steps, "ld.weak r1, d", *end)),), _stale(h, start, start)
+        for steps in {self._taken(h, t) for t in reads if t not in hearing}:
             if h.taken.kind == "poll":
-                yield ((1, (*heard, *self._taken(h, leader))), (1, (*steps, "ld.weak r1, d"))), f"P{start + 1}:r1 == 0"
+                told = (*heard, *self._taken(h, leader, reads=False))
+                yield ((1, told), (1, (*steps, "ld.weak r1, d"))), f"P{start + 1}:r1 == 0"
                 continue
             check = ("ld.weak r2, s", "bne r2, 1, LC0")
-            yield ((1, (*take, "st.weak s, r0", *self._taken(h, leader))),
+            yield ((1, (*take, "st.weak s, r0", *self._taken(h, leader, reads=False))),
                    (1, (*steps, *check, "ld.weak r1, d", "LC0:"))), (
                 f"P{start + 1}:r2 == 1 /\\ P{start + 1}:r1 == 0")
 
@@ -298,15 +312,16 @@ class _Protocols(Cores):
             raise Unsupported("hand-over", "the event that a load relies on is not one of this run")
         return at
 
-    def _given(self, h: Handover, lane: int) -> tuple[str, ...]:
+    def _given(self, h: Handover, lane: int, context: Pred) -> tuple[str, ...]:
         end = next(k for k, e in enumerate(self.survey.sync) if e is h.given)
         events = [e for e in self.survey.sync[:end] if e.at > h.store.order]
-        return self.steps(events, lane, self.arena.conj((self.plain(h.store.path), self.plain(h.given.path))))
+        return self.steps(events, lane, context)
 
-    def _taken(self, h: Handover, lane: int) -> tuple[str, ...]:
+    def _taken(self, h: Handover, lane: int, *, reads: bool = True) -> tuple[str, ...]:
         start = self._position(h.taken)
         events = [e for e in self.trace.sync[start + 1 :] if e.at <= h.load.order]
-        return self.steps(events, lane, self.plain(h.load.path))
+        heard = self.arena.conj((self.plain(h.taken.path), self.shared(h.load.path)))
+        return self.steps(events, lane, self.plain(h.load.path) if reads else heard)
 
 
 def _identity(e: SyncEvent) -> tuple[object, ...]:

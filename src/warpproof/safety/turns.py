@@ -156,8 +156,8 @@ class Turnstiles(Cores):
         self, told: SyncEvent, events: Sequence[SyncEvent], lanes: Sequence[int],
     ) -> Iterator[tuple[tuple[str, ...], ...]]:
         (leader,) = self.lanes(told.path)
-        context, touch = self.plain(told.path), ("ld.weak r5, d", "st.weak d, 1")
-        own = self.steps(events, leader, context)
+        context, touch = self.shared(told.path), ("ld.weak r5, d", "st.weak d, 1")
+        own = self.steps(events, leader, self.plain(told.path))
         tell = operation(told, "r9")
         if leader in lanes:
             yield ((*touch, *own, tell),)
@@ -169,8 +169,8 @@ class Turnstiles(Cores):
     ) -> Iterator[tuple[tuple[tuple[str, ...], ...], int]]:
         """The threads of the later turn, and which of them touches the element."""
         (leader,) = self.lanes(turn.path)
-        context, touch = self.plain(turn.path), ("ld.weak r1, d", "st.weak d, 2")
-        own = self.steps(events, leader, context)
+        context, touch = self.shared(turn.path), ("ld.weak r1, d", "st.weak d, 2")
+        own = self.steps(events, leader, self.plain(turn.path))
         heard = ("LW0:", operation(turn, "r0"), "bne r0, 1, LW0")
         if leader in lanes:
             yield ((*heard, *own, *touch),), 0
