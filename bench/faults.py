@@ -22,6 +22,7 @@ ROOT: Final = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "soundness"))
 
 import test_barrier_rings as rings  # noqa: E402
+import test_cta_locks as ctas  # noqa: E402
 import test_grid_barriers as grids  # noqa: E402
 import test_protocols as protocols  # noqa: E402
 import test_turnstiles as turns  # noqa: E402
@@ -85,6 +86,7 @@ def targets() -> Iterator[Target]:
     take, free = p.TAKE.replace("atom", "atom.acquire.gpu"), p.FREE.replace("atom", "atom.release.gpu")
     strong = p.locked(p.MINE, take, p.ADD, free)
     yield _small("spin-lock-acquire", strong, p.moments)
+    yield _small("cta-lock", ctas.locked(*ctas.GOOD_LOCK), ctas.column_sums)
     yield _small("ring", rings.Ring().kernel(), rings.products)
     yield _small("ring-early", rings.Ring(early=True).kernel(), rings.products)
     yield _small("grid-barrier", grids.grid(*grids.GOOD), grids.mirrored)
