@@ -406,15 +406,14 @@ class Proof:
     def _released(self, checker: OutputChecker, output: Output, trace: Trace) -> Claim | None:
         """The claim on a buffer of locks: each is given back, and so all are 0 in the end as in the beginning."""
         events = [e for e in trace.sync if e.buffer == output.name]
-        back = all(e.kind in ("lock", "unlock") for e in events) or [e.how for e in events] == ["inc"]
-        if not events or not back or not self.buffers[output.name].zero:
+        back = {e.kind for e in events} == {"lock", "unlock"} or [e.how for e in events] == ["inc"]
+        if not (back and self.buffers[output.name].zero):
             return None
-        wanted = output.expected(output.symbols())
-        facts = Facts(self.arena, without_other_blocks(self.arena, self.facts.launch, ()))
-        same = checker.normal.equal(self.arena.zero, wanted, self.arena.true, facts.implied)
-        text = f"{output.name} is free in the end"
-        return Claim("equivalence", text, Status.SHOWN if same else Status.OPEN, "locks" if same else "",
-                     checker.where(events[0].instruction), hint="" if same else "the reference leaves another value")
+        implied = Facts(self.arena, without_other_blocks(self.arena, self.facts.launch, ())).implied
+        same = checker.normal.equal(self.arena.zero, output.expected(output.symbols()), self.arena.true, implied)
+        status, hint = (Status.SHOWN, "") if same else (Status.OPEN, "the reference leaves another value")
+        return Claim("equivalence", f"{output.name} is free in the end", status, "locks" if same else "",
+                     checker.where(events[0].instruction), hint=hint)
 
     def _stored(
         self, checker: OutputChecker, output: Output, trace: Trace, stores: list[Access],
