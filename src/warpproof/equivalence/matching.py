@@ -7,7 +7,7 @@ kernel family: buffers, ranks and the number of bound variables are arbitrary.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final
@@ -19,6 +19,7 @@ from warpproof.core import Unsupported
 from warpproof.equivalence.inversion import choices_of, invert
 from warpproof.equivalence.lanewise import AtLane, Progression, drawn, own, progressions, steps, together
 from warpproof.equivalence.pieces import Part, Splitter, crosses_lanes
+from warpproof.equivalence.questions import Question, Sharing
 from warpproof.solve import (
     Answer,
     Consecutive,
@@ -68,6 +69,8 @@ class Matcher:
         self.log: list[dict[str, object]] = []
         self.why = ""
         self._memo: dict[tuple[int, int, int], Real | None] = {}
+        self._sharing = Sharing(arena)
+        self._answers: dict[Hashable, bool] = {}
 
     # ------------------------------------------------------------------ entry
     def match(self, x: Real, fold: Real, path: Pred) -> Real | None:
@@ -100,19 +103,49 @@ class Matcher:
         several = not fold.uniform and len(lanes) > _FEW_LANES
         if several and self._in_sequence(x, fold, op, path, lanes):
             return True
+        if several and self._of_few_rows(x, op, lanes):  # before the lane is made an unknown: rows may ask the same
+            if self._row_by_row(x, fold, op, path, lanes):
+                return True
+            return bool(self._by_progressions(x, fold, op, path, lanes))
         found = self._by_progressions(x, fold, op, path, lanes) if several else None
-        if found is not None:
-            return found
+        return self._row_by_row(x, fold, op, path, lanes) if found is None else found
+
+    def _of_few_rows(self, x: Real, op: str, lanes: IntVector) -> bool:
+        """Many lanes share each reduction."""
+        try:
+            return len(self._classes(x, op, lanes)) * _FEW_LANES <= len(lanes)
+        except Unsupported:
+            return False
+
+    def _row_by_row(self, x: Real, fold: Real, op: str, path: Pred, lanes: IntVector) -> bool:
+        """Every class of lanes has its own question."""
         rows = (self._one_row(x, fold, op, path, members) for members in self._classes(x, op, lanes))
-        return all(q is not None and self._tiles(*q) for q in rows)
+        return all(q is not None and self._shared(self._tiles, *q) for q in rows)
 
     def _in_sequence(self, x: Real, fold: Real, op: str, path: Pred, lanes: IntVector) -> bool:
         """Every class of lanes adds up consecutive intervals."""
         try:
             rows = (self._one_row(x, fold, op, path, members) for members in self._classes(x, op, lanes))
-            return all(q is not None and self._consecutive(*q) for q in rows)
+            return all(q is not None and self._shared(self._consecutive, *q) for q in rows)
         except Unsupported:
             return False
+
+    def _shared(self, ask: Callable[[Opened, list[Piece], Pred], bool], opened: Opened, pieces: list[Piece],
+                path: Pred) -> bool:
+        """The answer to the question of one row; rows that ask the same get it once."""
+        try:
+            q = self._sharing.common(Question(opened.op, opened.variables, opened.domain, tuple(pieces), path))
+        except Unsupported:  # values that each lane has of its own
+            q = None
+        if q is None:
+            return ask(opened, pieces, path)
+        for asked in (self._sharing.relevant(q), q):
+            key = (ask.__name__, asked.key())
+            if key not in self._answers:
+                self._answers[key] = ask(replace(opened, variables=q.variables, domain=q.domain), list(q.pieces), asked.path)
+            if self._answers[key]:
+                return True
+        return False
 
     def _by_progressions(self, x: Real, fold: Real, op: str, path: Pred, lanes: IntVector) -> bool | None:
         """One question for each progression of lanes; None when the lanes do not form such."""
