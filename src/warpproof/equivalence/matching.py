@@ -142,7 +142,8 @@ class Matcher:
         for asked in (self._sharing.relevant(q), q):
             key = (ask.__name__, asked.key())
             if key not in self._answers:
-                self._answers[key] = ask(replace(opened, variables=q.variables, domain=q.domain), list(q.pieces), asked.path)
+                here = replace(opened, variables=q.variables, domain=q.domain)
+                self._answers[key] = ask(here, list(q.pieces), asked.path)
             if self._answers[key]:
                 return True
         return False
