@@ -79,7 +79,7 @@ class Integers:
         return p
 
     def _between(self, p: Poly, lo: int, hi: int) -> Pred:
-        """lo ≤ p ≤ hi, or more: lane vectors cannot hold 64-bit limits, so that what varies by lane has to stay below."""
+        """lo ≤ p ≤ hi, or more: lane vectors cannot hold 64-bit limits, so what varies by lane must stay below."""
         if not p.uniform():
             lo, hi = max(lo, -_LANE_LIMIT), min(hi, _LANE_LIMIT)
         return self.arena.conj((self.arena.le(p - hi), self.arena.le(lo - p)))
