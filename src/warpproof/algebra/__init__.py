@@ -25,6 +25,7 @@ from warpproof.algebra.evaluation import Undefined, evaluate, satisfies
 from warpproof.algebra.forms import Form, Forms, add
 from warpproof.algebra.lane_fields import FIRST_FIELD, LaneFields, affine_parts, distinct_lanes, lane_fields, vectors
 from warpproof.algebra.limits import limits
+from warpproof.algebra.loosening import loosened
 from warpproof.algebra.normal import Normaliser
 from warpproof.algebra.operands import same_extremum
 from warpproof.algebra.points import Points
@@ -40,7 +41,7 @@ __all__ = [
     "DERIVED", "FALSE", "FIRST_FIELD", "TRUE", "Cases", "Certificate", "Change", "Form", "Forms", "Formula",
     "LaneFields", "Normaliser", "Points", "Scaling", "Sign", "Signs", "Undefined", "add", "affine_parts", "at_most",
     "cancel", "cancelled", "check", "choose_changes", "conjunction", "contradicts", "definition", "disjunction",
-    "distinct_lanes", "evaluate", "formula", "here", "is_data", "lane_classes", "lane_fields", "limits", "linear_text",
-    "monotone_trip", "negation", "nested_quotients", "pred_polys", "prove_le", "readd", "same_extremum", "satisfies",
-    "split_lanes", "support", "transcript", "vectors", "weighted",
+    "distinct_lanes", "evaluate", "formula", "here", "is_data", "lane_classes", "lane_fields", "limits",
+    "linear_text", "loosened", "monotone_trip", "negation", "nested_quotients", "pred_polys", "prove_le", "readd",
+    "same_extremum", "satisfies", "split_lanes", "support", "transcript", "vectors", "weighted",
 ]

@@ -18,6 +18,7 @@ from warpproof.terms import Arena, Coef, IntVector, Poly, Pred, Real, coefficien
 if TYPE_CHECKING:
     from warpproof.domains.reals import PathContext
 
+_LANE_LIMIT = 1 << 60
 _RING = frozenset({"add", "sub", "mul_lo", "neg"})
 
 
@@ -74,8 +75,14 @@ class Integers:
             turn = (a - lo) // (1 << ty.width)
             if turn and lo <= a - turn * (1 << ty.width) and b - turn * (1 << ty.width) <= hi:
                 return p - turn * (1 << ty.width)
-        self.context.require("no-wrap", self.arena.conj((self.arena.le(p - hi), self.arena.le(lo - p))))
+        self.context.require("no-wrap", self._between(p, lo, hi))
         return p
+
+    def _between(self, p: Poly, lo: int, hi: int) -> Pred:
+        """lo ≤ p ≤ hi, or more: lane vectors cannot hold 64-bit limits, so what varies by lane must stay below."""
+        if not p.uniform():
+            lo, hi = max(lo, -_LANE_LIMIT), min(hi, _LANE_LIMIT)
+        return self.arena.conj((self.arena.le(p - hi), self.arena.le(lo - p)))
 
     def _wrap(self, p: Poly, width: int) -> Poly:
         """Coefficients reduced modulo 2^width to signed representatives where they left that range."""
@@ -300,7 +307,7 @@ class Integers:
                 top = 1 << ty.width
                 lo, hi = A.bounds(d)
                 if lo is None or hi is None or lo <= -top or hi >= top:
-                    self.context.require("no-wrap", A.conj((A.le(d - (top - 1)), A.le(1 - top - d))))
+                    self.context.require("no-wrap", self._between(d, 1 - top, top - 1))
             return A.eq(d) if op == "eq" else A.ne(d)
         ty = ScalarType("u", ty.width) if ty.kind == "b" else ty
         if not ty.signed:
@@ -326,7 +333,7 @@ class Integers:
         p, q = self.poly(x), self.poly(y)
         if op not in ("lt", "le", "gt", "ge") or not self._counts(q, half) or self._counts(p, half):
             return None
-        if p.is_constant() or self.context.holds(A.conj((A.le(-p), A.le(p - (2 * half - 1))))):
+        if p.is_constant() or self.context.holds(self._between(p, 0, 2 * half - 1)):
             return None
         signed = self.view(x, ScalarType("s", ty.width))
         inside = A.conj((A.le(-signed), A.lt(signed, q) if op in ("lt", "ge") else A.le(signed - q)))

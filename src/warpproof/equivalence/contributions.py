@@ -144,7 +144,7 @@ class Contributions:
         for scale, y in self._operands(x, op):
             for p in Splitter(a, op, whole=True).split(y, weight):
                 scaled = Part(p.guard, p.loops, scale(p.leaf), p.weight)
-                for q in self.matcher.unguarded([scaled], op):
+                for q in self.matcher.guards.unguarded([scaled], op):
                     guard = a.conj((q.guard, access.path))
                     if not self.facts.infeasible(guard):
                         part = Part(guard, (*access.loops, *q.loops), q.leaf, q.weight)
@@ -206,7 +206,7 @@ class Contributions:
         guard = a.conj(plain)
         data = [p for p in data if not self.facts.implied(guard, p)]
         leaf = a.sel(a.conj(data), c.part.leaf, a.identity(op)) if data else c.part.leaf
-        part = self.matcher.where_it_counts(Part(guard, c.part.loops, leaf, c.part.weight))
+        part = self.matcher.guards.where_it_counts(Part(guard, c.part.loops, leaf, c.part.weight))
         found: tuple[int, Piece] | None = None
         for k, s in enumerate(goals):
             values = self._solve(s, index, c.at, part)

@@ -7,18 +7,20 @@ kernel family: buffers, ranks and the number of bound variables are arbitrary.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final
 
 import numpy as np
 
-from warpproof.algebra import Form, Normaliser
+from warpproof.algebra import Normaliser
 from warpproof.core import Unsupported
+from warpproof.equivalence.guards import Guards
 from warpproof.equivalence.inversion import choices_of, invert
 from warpproof.equivalence.lanewise import AtLane, Progression, drawn, own, progressions, steps, together
 from warpproof.equivalence.pieces import Part, Splitter, crosses_lanes
+from warpproof.equivalence.questions import Question, Sharing
 from warpproof.solve import (
     Answer,
     Consecutive,
@@ -65,9 +67,12 @@ class Matcher:
     def __init__(self, arena: Arena, normal: Normaliser, facts: Facts) -> None:
         self.arena, self.normal, self.facts = arena, normal, facts
         self.intervals = Consecutive(facts)
+        self.guards = Guards(arena, normal, facts)
         self.log: list[dict[str, object]] = []
         self.why = ""
         self._memo: dict[tuple[int, int, int], Real | None] = {}
+        self._sharing = Sharing(arena)
+        self._answers: dict[Hashable, bool] = {}
 
     # ------------------------------------------------------------------ entry
     def match(self, x: Real, fold: Real, path: Pred) -> Real | None:
@@ -100,19 +105,50 @@ class Matcher:
         several = not fold.uniform and len(lanes) > _FEW_LANES
         if several and self._in_sequence(x, fold, op, path, lanes):
             return True
+        if several and self._of_few_rows(x, op, lanes):  # before the lane is made an unknown: rows may ask the same
+            if self._row_by_row(x, fold, op, path, lanes):
+                return True
+            return bool(self._by_progressions(x, fold, op, path, lanes))
         found = self._by_progressions(x, fold, op, path, lanes) if several else None
-        if found is not None:
-            return found
+        return self._row_by_row(x, fold, op, path, lanes) if found is None else found
+
+    def _of_few_rows(self, x: Real, op: str, lanes: IntVector) -> bool:
+        """Many lanes share each reduction."""
+        try:
+            return len(self._classes(x, op, lanes)) * _FEW_LANES <= len(lanes)
+        except Unsupported:
+            return False
+
+    def _row_by_row(self, x: Real, fold: Real, op: str, path: Pred, lanes: IntVector) -> bool:
+        """Every class of lanes has its own question."""
         rows = (self._one_row(x, fold, op, path, members) for members in self._classes(x, op, lanes))
-        return all(q is not None and self._tiles(*q) for q in rows)
+        return all(q is not None and self._shared(self._tiles, *q) for q in rows)
 
     def _in_sequence(self, x: Real, fold: Real, op: str, path: Pred, lanes: IntVector) -> bool:
         """Every class of lanes adds up consecutive intervals."""
         try:
             rows = (self._one_row(x, fold, op, path, members) for members in self._classes(x, op, lanes))
-            return all(q is not None and self._consecutive(*q) for q in rows)
+            return all(q is not None and self._shared(self._consecutive, *q) for q in rows)
         except Unsupported:
             return False
+
+    def _shared(self, ask: Callable[[Opened, list[Piece], Pred], bool], opened: Opened, pieces: list[Piece],
+                path: Pred) -> bool:
+        """The answer to the question of one row; rows that ask the same get it once."""
+        try:
+            q = self._sharing.common(Question(opened.op, opened.variables, opened.domain, tuple(pieces), path))
+        except Unsupported:  # values that each lane has of its own
+            q = None
+        if q is None:
+            return ask(opened, pieces, path)
+        for asked in (self._sharing.relevant(q), q):
+            key = (ask.__name__, asked.key())
+            if key not in self._answers:
+                here = replace(opened, variables=q.variables, domain=q.domain)
+                self._answers[key] = ask(here, list(q.pieces), asked.path)
+            if self._answers[key]:
+                return True
+        return False
 
     def _by_progressions(self, x: Real, fold: Real, op: str, path: Pred, lanes: IntVector) -> bool | None:
         """One question for each progression of lanes; None when the lanes do not form such."""
@@ -137,8 +173,8 @@ class Matcher:
         weight = np.zeros((where.count, a.lanes), np.int64)
         weight[np.arange(where.count), where.lanes()] = 1
         pieces = []
-        parts = together(a, self.unguarded(Splitter(a, op).split(x, weight), op))
-        for part in (self.where_it_counts(p) for p in parts if not self._below(p.leaf, fold)):
+        parts = together(a, self.guards.unguarded(Splitter(a, op).split(x, weight), op))
+        for part in (self.guards.where_it_counts(p) for p in parts if not self._below(p.leaf, fold)):
             seen = self._seen_along(part, at, where)
             if seen is None:
                 return None
@@ -213,14 +249,14 @@ class Matcher:
         at_lead = a.permute(fold, here)
         weight = np.zeros(a.lanes, np.int64)
         weight[lead] = 1
-        parts = self.unguarded(Splitter(a, op).split(x, weight), op)
+        parts = self.guards.unguarded(Splitter(a, op).split(x, weight), op)
         # Only what the path says alike of every member may be used: the lead may stand where another does not.
         alike = a.permutation_map(to_lead)
         shared = a.conj(p for p in a.conjuncts(path) if a.mask_of(p) is None and alike.pred(p) is p)
         local = a.permutation_map(here).pred(shared)
         opened = open_fold(a, at_lead)
         pieces = []
-        for part in (self.where_it_counts(p) for p in parts if not self._below(p.leaf, fold)):
+        for part in (self.guards.where_it_counts(p) for p in parts if not self._below(p.leaf, fold)):
             here_guard = a.conj((part.guard, local))
             if here_guard.op == "false":
                 continue
@@ -233,39 +269,17 @@ class Matcher:
             pieces.append(Piece((part.guard,), part.loops, (), solved, part.weight))
         return *self._without_shared(opened, pieces, local), local
 
-    def where_it_counts(self, p: Part) -> Part:
-        """The part with lanes that do not contribute replaced by one that does, so that only these are compared."""
-        lanes = np.arange(self.arena.lanes)
-        counts = (p.weight > 0).reshape(-1, self.arena.lanes).any(axis=0)
-        to = np.where(counts, lanes, lanes[int(np.argmax(counts))])
-        move = self.arena.permutation_map(to)
-        return Part(move.pred(p.guard), p.loops, self.arena.permute(p.leaf, to), p.weight)
-
-    def unguarded(self, parts: list[Part], op: str) -> list[Part]:
-        """Summands with the conditions of their factors moved to the part: [g]·x is x where g holds."""
-        if op != "add":
-            return parts
-        out = []
-        for p in parts:
-            groups: dict[Pred, Form] = {}
-            for key, c in self.normal.form(p.leaf).items():
-                groups.setdefault(key[0], {})[self.arena.true, key[1], key[2]] = c
-            for g, form in groups.items():
-                leaf = p.leaf if g.op == "true" and len(groups) == 1 else self.normal.term(form)
-                out.append(Part(self.arena.conj((p.guard, g)), p.loops, leaf, p.weight))
-        return out
-
     # ------------------------------------------------------------------ within a lane
     def _in_lane(self, x: Real, fold: Real, op: str, path: Pred) -> Real | None:
         a = self.arena
-        parts = self.unguarded(Splitter(a, op).split(x, np.ones(a.lanes, np.int64)), op)
+        parts = self.guards.unguarded(Splitter(a, op).split(x, np.ones(a.lanes, np.int64)), op, path)
         opened = open_fold(a, fold)
         pieces: list[Piece] = []
         rest = a.identity(op)
         for part in parts:
             if self._below(part.leaf, fold):
                 continue
-            guard = self._reduced(part.guard, path)
+            guard = self.guards.reduced(part.guard, path)
             solved = self._solve(part, opened, a.conj((guard, path)))
             if solved is not None:
                 pieces.append(Piece((guard,), part.loops, (), solved, part.weight))
@@ -306,11 +320,6 @@ class Matcher:
 
     def _plain(self, path: Pred) -> Pred:
         return self.arena.conj(p for p in self.arena.conjuncts(path) if self.arena.mask_of(p) is None)
-
-    def _reduced(self, guard: Pred, path: Pred) -> Pred:
-        """A guard without what the path implies anyway."""
-        a = self.arena
-        return a.conj(p for p in a.conjuncts(guard) if not self.facts.implied(path, p, hard=not p.free))
 
     def _alike(self, pieces: list[Piece], opened: Opened) -> bool:
         """Every lane asks the same question, its path apart."""

@@ -18,7 +18,7 @@ from warpproof.equivalence.outputs import OutputChecker
 from warpproof.equivalence.proof import Left, Outcome, Proof, ReferenceArray
 from warpproof.machine import Access, Trace
 from warpproof.ptx import Kernel
-from warpproof.reference import Launch, depends_on_inputs, trace
+from warpproof.reference import Launch, depends_on_inputs, roundings, trace
 from warpproof.terms import BoolVector, Poly, Real
 
 
@@ -163,7 +163,14 @@ class Pipeline:
         return whole
 
     def _trace(self, proof: Proof) -> Mapping[str, ReferenceArray]:
-        found = trace(self.reference, proof.symbolic, proof.arena)
+        def note(number: float, held: float) -> None:
+            proof.outcome.ledger.use(
+                "f32-constants",
+                "a constant of the reference that is no f32 stands for the nearest f32, which the kernel holds",
+                "the reference", f"{number!r} is held as {held!r}",
+            )
+
+        found = trace(self.reference, proof.symbolic, proof.arena, roundings(self.kernels, note))
         self.meaningful = depends_on_inputs(found)
         proof.traced = found
         return found

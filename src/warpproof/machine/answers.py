@@ -39,7 +39,7 @@ from warpproof.domains import (
 )
 from warpproof.machine import cta_votes, shared_updates, symbolic_atomics, symbolic_matrix, symbolic_warp
 from warpproof.machine.alignment import Divisors
-from warpproof.machine.bases import by_base
+from warpproof.machine.bases import by_base, by_choice
 from warpproof.machine.exchange import lane_mask
 from warpproof.machine.forwarding import Forwarding
 from warpproof.machine.setup import BufferInfo
@@ -223,12 +223,13 @@ class Answers:
 
     # ------------------------------------------------------------------ loads
     def by_base(self, effect: Load | Store | Atomic) -> list[tuple[Pred, Value]]:
-        """The lanes that share a variable, with their addresses, when not all lanes do."""
+        """The lanes or cases that share a variable, with their addresses, when not all do."""
         m = self.machine
         address: Any = effect.address
         p = m.dom.integers.poly(address)
-        split = by_base(self.arena, p, self._bases, m.path.mask)
-        return [(self.arena.lane_mask(lanes), Int(address.width, q)) for lanes, q in split]
+        split = [(self.arena.lane_mask(lanes), q) for lanes, q in by_base(self.arena, p, self._bases, m.path.mask)]
+        split = split or by_choice(self.arena, p, self._bases, m.path.condition())
+        return [(where, Int(address.width, q)) for where, q in split]
 
     def _load(self, effect: Load) -> Any:
         out: Any = None

@@ -1,4 +1,4 @@
-"""Addresses that name different variables in different lanes, taken apart by lane."""
+"""Addresses that name different variables in different lanes or cases, taken apart."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from warpproof.core import Unsupported
-from warpproof.terms import Arena, BoolVector, Poly
+from warpproof.terms import Arena, BoolVector, Poly, Pred
 
 
 def by_base(arena: Arena, address: Poly, bases: Container[int], active: BoolVector) -> list[tuple[BoolVector, Poly]]:
@@ -34,3 +34,20 @@ def by_base(arena: Arena, address: Poly, bases: Container[int], active: BoolVect
             fill = np.where(mask, every, int(np.argmax(mask)))
             out.append((mask, arena.permutation_map(fill).poly(address)))
     return out
+
+
+def by_choice(arena: Arena, address: Poly, bases: Container[int], known: Pred) -> list[tuple[Pred, Poly]]:
+    """The sides of a choice between variables (`q = inside ? a + i : b + j`), each with its condition; empty if none.
+
+    The conditions exclude each other and one of them holds, so that an access is one access under each; a side that
+    what is known excludes is left out.
+    """
+    for k in sorted(address.atoms()):
+        atom = arena.atoms[k]
+        if atom.kind != "phi" or atom.pred is None or not any(a in bases for q in atom.args for a in q.atoms()):
+            continue
+        sides = zip((atom.pred, arena.negate(atom.pred)), atom.args, strict=True)
+        return [
+            (p, arena.substitute_poly(address, {k: q})) for p, q in sides if not arena.implies(known, arena.negate(p))
+        ]
+    return []

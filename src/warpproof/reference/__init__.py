@@ -43,6 +43,7 @@ from warpproof.reference.manifest import (
     with_check_sizes,
 )
 from warpproof.reference.replay import evaluate
+from warpproof.reference.roundings import Roundings, roundings
 from warpproof.reference.signature import check_signature
 from warpproof.reference.symbolic import ElementFact, FloatFact, SymbolicBuffer, SymbolicLaunch, symbolic_launch
 from warpproof.reference.tracing import SymbolicArray, depends_on_inputs, trace
@@ -50,9 +51,9 @@ from warpproof.reference.wording import describe
 
 __all__ = [
     "Argument", "ConcreteShape", "Contract", "DataType", "ElementFact", "Expression", "Facts", "FloatFact", "In",
-    "InOut", "Launch", "LaunchOptions", "Out", "Param", "Scalar", "Size", "SizeExpression", "SymbolicArray",
-    "SymbolicBuffer", "SymbolicLaunch", "bf16", "bool_", "call", "cdiv", "check_signature", "contract",
-    "depends_on_inputs", "describe", "dtype_range", "evaluate", "f16", "f32", "f64", "i16", "i32", "i64", "i8",
-    "integer", "load_contract", "load_launch", "load_spec", "parse_expression", "row_major", "source_of",
-    "symbolic_launch", "trace", "u16", "u32", "u64", "u8", "uniform_contents", "with_check_sizes",
+    "InOut", "Launch", "LaunchOptions", "Out", "Param", "Roundings", "Scalar", "Size", "SizeExpression",
+    "SymbolicArray", "SymbolicBuffer", "SymbolicLaunch", "bf16", "bool_", "call", "cdiv", "check_signature",
+    "contract", "depends_on_inputs", "describe", "dtype_range", "evaluate", "f16", "f32", "f64", "i16", "i32", "i64",
+    "i8", "integer", "load_contract", "load_launch", "load_spec", "parse_expression", "roundings", "row_major",
+    "source_of", "symbolic_launch", "trace", "u16", "u32", "u64", "u8", "uniform_contents", "with_check_sizes",
 ]

@@ -18,6 +18,7 @@ import numpy as np
 
 from warpproof.core import InputError, Unsupported
 from warpproof.reference.facts import Facts
+from warpproof.reference.roundings import Roundings
 from warpproof.terms import Arena, Poly, Pred, Real, const
 
 Element = Real | Poly | Pred
@@ -46,6 +47,7 @@ class Elements:
         self.finite: set[Real] = set()  # nodes shown finite although their structure admits an infinity
         self.positions: dict[Real, Position] = {}
         self.integral: dict[Real, tuple[int, int]] = {}  # integers held as reals, and an interval that contains them
+        self.roundings = Roundings()
         self.residues = 0  # integers that were not shown to fit their type
 
     # ------------------------------------------------------------------ sorts
@@ -71,12 +73,12 @@ class Elements:
         return self.arena.ne(e) if isinstance(e, Poly) else self.compare("!=", e, self.arena.zero)
 
     def number(self, value: float | Fraction) -> Real:
-        """The exact value of a constant."""
+        """The exact value of a constant, of a float that the kernel holds rounded the value there."""
         if isinstance(value, float) and not np.isfinite(value):
             if np.isnan(value):
                 raise Unsupported("NaN", "no real number stands for it")
             return self.arena.plus_inf if value > 0 else self.arena.minus_inf
-        return self.arena.rational(Fraction(value))
+        return self.arena.rational(Fraction(self.roundings.held(value) if isinstance(value, float) else value))
 
     # ------------------------------------------------------------------ choice
     def choose(self, p: Pred, a: Element, b: Element) -> Element:

@@ -27,6 +27,7 @@ from warpproof.reference.manifest import Launch
 from warpproof.reference.namespace import traced_builtins, traced_value
 from warpproof.reference.purity import check_code, check_value, state
 from warpproof.reference.rewriting import Rewriter
+from warpproof.reference.roundings import Roundings
 from warpproof.reference.symbolic import SymbolicBuffer, SymbolicLaunch, symbolic_launch
 from warpproof.reference.wording import describe
 from warpproof.terms import Arena, Poly, Pred, Real
@@ -111,8 +112,11 @@ class SymbolicArray:
         return a.sel(x.pred, self._written(x.args[0], (*context, x.pred)), self._written(x.args[1], (*context, no)))
 
 
-def trace(reference: Callable[..., Any], launch: Launch | SymbolicLaunch, arena: Arena) -> dict[str, SymbolicArray]:
+def trace(reference: Callable[..., Any], launch: Launch | SymbolicLaunch, arena: Arena,
+          held: Roundings | None = None) -> dict[str, SymbolicArray]:
     """The compared outputs of the reference as functions of the inputs, for all admitted sizes.
+
+    `held` says which of its constants are rounded as in the kernel.
 
     Raises InputError REF24x for a reference that fails, or that needs a precondition that is missing, and Unsupported
     for constructs without a rule; both name the line of the reference.
@@ -120,6 +124,7 @@ def trace(reference: Callable[..., Any], launch: Launch | SymbolicLaunch, arena:
     made = launch if isinstance(launch, SymbolicLaunch) else symbolic_launch(launch, arena)
     limits = {b.name: _limits(b) for b in made.buffers.values() if b.integral}
     tracer = Tracer(arena, Facts(arena, (*made.facts, *made.float_preds), limits))
+    tracer.elements.roundings = held or tracer.elements.roundings
     inputs = _inputs(tracer, made)
     arguments = bind(reference, made.launch, inputs)
     with _located(reference):

@@ -23,6 +23,8 @@ from warpproof.algebra import (
     definition,
     formula,
     lane_classes,
+    lane_fields,
+    loosened,
     monotone_trip,
     support,
     vectors,
@@ -172,11 +174,26 @@ def _bodies(
         formulas = [formula(arena, p, part) for p in preds]
         definitions, exact = definitions_of(arena, [*piece.index, *variables, *polys_of(formulas)], part, lifted, light)
         identity = Poly({(): np.arange(arena.lanes, dtype=np.int64)}) if arena.lanes > 1 else Poly({})
-        found = vectors([*piece.index, *polys_of(formulas), *polys_of(definitions.values()), identity])
-        for fields in affine_parts(found, part):
+        given = [*piece.index, *polys_of(definitions.values()), identity]
+        formulas, split = _on_fields(formulas, given, part)
+        for fields in split:
             body = _body(arena, piece, fields, conjunction(formulas), definitions, identity, number, tops)
             out.append(replace(body, weight=weight, exact=body.exact and exact))
     return out
+
+
+def _on_fields(
+    formulas: list[Formula], given: Sequence[Poly], lanes: IntVector
+) -> tuple[list[Formula], list[LaneFields]]:
+    """The formulas, and parts of the lanes on which they and the given polynomials are affine in fields."""
+    try:
+        return formulas, affine_parts(vectors([*given, *polys_of(formulas)]), lanes)
+    except Unsupported:
+        fields = lane_fields(vectors(given), lanes)
+        if fields is None:
+            raise
+        formulas = [loosened(f, fields) for f in formulas]
+        return formulas, affine_parts(vectors([*given, *polys_of(formulas)]), lanes)
 
 
 def polys_of(formulas: Iterable[Formula]) -> list[Poly]:

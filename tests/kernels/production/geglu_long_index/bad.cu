@@ -1,0 +1,10 @@
+// WRONG (equivalence): a wrong constant
+__device__ float act(float x) { return x / (1.0f + __expf(-1.072f * x)); }
+extern "C" __global__ void glu(float* out, const float* x, int D) {
+  const long long token = blockIdx.x;
+  for (long long i = threadIdx.x; i < D; i += blockDim.x) {
+    const float a = __ldg(&x[token * 2 * D + i]);
+    const float b = __ldg(&x[token * 2 * D + D + i]);
+    out[token * D + i] = act(a) * b;
+  }
+}
