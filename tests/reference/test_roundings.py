@@ -57,6 +57,7 @@ def test_a_double_is_not_rounded(tmp_path: Path) -> None:
     verdict, assumed = judged(tmp_path, "+ 0.1", "+ 0.1", "f64")
     assert verdict == "PROVED"
     assert "f32-constants" not in assumed
+    assert judged(tmp_path, "+ 0.1f", "+ 0.1", "f64")[0] != "PROVED"
     assert judged(tmp_path, "+ 0.1", f"+ {float(np.float32(0.1))!r}", "f64")[0] != "PROVED"
 
 

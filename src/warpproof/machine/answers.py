@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
 
@@ -224,12 +224,11 @@ class Answers:
     # ------------------------------------------------------------------ loads
     def by_base(self, effect: Load | Store | Atomic) -> list[tuple[Pred, Value]]:
         """The lanes or cases that share a variable, with their addresses, when not all do."""
-        m = self.machine
-        address: Any = effect.address
+        m, address = self.machine, cast(Any, effect.address)
         p = m.dom.integers.poly(address)
         split = [(self.arena.lane_mask(lanes), q) for lanes, q in by_base(self.arena, p, self._bases, m.path.mask)]
-        split = split or by_choice(self.arena, p, self._bases, m.path.condition())
-        return [(where, Int(address.width, q)) for where, q in split]
+        return [(where, Int(address.width, q))
+                for where, q in split or by_choice(self.arena, p, self._bases, m.path.condition())]
 
     def _load(self, effect: Load) -> Any:
         out: Any = None
