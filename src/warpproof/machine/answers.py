@@ -224,7 +224,7 @@ class Answers:
     # ------------------------------------------------------------------ loads
     def by_base(self, effect: Load | Store | Atomic) -> list[tuple[Pred, Value]]:
         """The lanes or cases that share a variable, with their addresses, when not all do."""
-        m, address = self.machine, cast(Any, effect.address)
+        m, address = self.machine, cast("Any", effect.address)
         p = m.dom.integers.poly(address)
         split = [(self.arena.lane_mask(lanes), q) for lanes, q in by_base(self.arena, p, self._bases, m.path.mask)]
         return [(where, Int(address.width, q))
