@@ -24,8 +24,11 @@ from warpproof.reference import (
     i32,
     i64,
     load_contract,
+    load_launch,
     load_spec,
+    trace,
 )
+from warpproof.terms import Arena
 
 rows, n = Size("rows", min=1), Size("n", min=1, max=2**20, multiple_of=4)
 
@@ -203,3 +206,22 @@ def test_unsupported_passes_through(tmp_path: Path) -> None:
     file.write_text("from warpproof.core import Unsupported\nraise Unsupported('a', 'b')\n")
     with pytest.raises(Unsupported):
         load_spec(file)
+
+
+def test_a_file_that_changes_between_loading_and_tracing(tmp_path: Path) -> None:
+    """What is traced is what was loaded, or nothing is."""
+    file, text = tmp_path / "c.py", "def reference(x):\n    return {'y': 2 * x}\n"
+    manifest = load_launch({
+        "kernel": "k", "sizes": {"n": [3]}, "preconditions": ["n >= 1"], "grid": ["1"], "block": ["32"],
+        "params": [{"name": "x", "kind": "ptr_in", "dtype": "f32", "shape": ["n"]},
+                   {"name": "y", "kind": "ptr_out", "dtype": "f32", "shape": ["n"]}],
+    })
+    file.write_text(text, "utf-8")
+    first = load_spec(file)
+    file.write_text(text.replace("2 *", "3 *"), "utf-8")
+    second = load_spec(file)
+    arena = Arena(1)
+    found = trace(second, manifest, arena)["y"]
+    assert found.at(found.index_symbols()).args[0].data == 3
+    with pytest.raises(Unsupported, match="its source is not what runs"):
+        trace(first, manifest, Arena(1))

@@ -238,6 +238,29 @@ def test_input_errors(arguments: Sequence[str], code: str, capfd: pytest.Capture
     assert error.startswith(f"error[{code}]: ")
 
 
+MOUNTED = """
+import ctypes, os, sys
+libc = ctypes.CDLL(None, use_errno=True)
+place = sys.argv[1]
+if libc.unshare(0x00020000) or libc.mount(b"none", b"/", None, 0x44000, None):
+    sys.exit(77)
+if libc.mount(b"proc", os.fsencode(place + "/inner"), b"proc", 0, None):
+    sys.exit(77)
+from warpproof.cli import main
+sys.exit(main(["sandbox", "run", "--read", place, "--", "/bin/echo", "hello"]))
+"""
+
+
+def test_a_folder_with_a_process_file_system_in_it_is_not_granted(place: Path) -> None:
+    (place / "inner").mkdir()
+    done = subprocess.run([sys.executable, "-c", MOUNTED, str(place)], capture_output=True, text=True, check=False)
+    if done.returncode == 77:
+        pytest.skip("nothing can be mounted here")
+    assert (done.returncode, done.stdout) == (2, ""), done.stderr
+    assert "error[BOX616]" in done.stderr
+    assert "inner is a process or system file system" in done.stderr
+
+
 @pytest.mark.parametrize(("refused", "mode", "layer"), [
     (LANDLOCK, "auto", "landlock"), (NAMESPACES, "auto", ""), (NAMESPACES, "strict", "namespaces"),
 ])

@@ -10,10 +10,12 @@ import sys
 import traceback
 from pathlib import Path
 from types import FunctionType, ModuleType
-from typing import Any
+from typing import Any, Final
 
 from warpproof.core import InputError, Span, Unsupported, WarpproofError
 from warpproof.reference.contracts import Contract, Reference
+
+SOURCE: Final = "__warpproof_source__"  # in a loaded module: the text that it was made from
 
 
 def load_spec(path: Path | str, name: str = "reference") -> Reference:
@@ -54,7 +56,7 @@ def _execute(path: Path) -> ModuleType:
     if loader is None or loader.loader is None:
         raise InputError("REF230", f"{path.name!r} is not a Python file", hint=_not_python(path))
     module = importlib.util.module_from_spec(loader)
-    _remember(path)
+    vars(module)[SOURCE] = _remember(path)
     before = sys.dont_write_bytecode
     sys.dont_write_bytecode = True
     try:
@@ -70,11 +72,12 @@ def _not_python(path: Path) -> str:
     return "its name must end in .py"
 
 
-def _remember(path: Path) -> None:
-    """Keep the text that runs, so that messages can quote it when no file can be opened any more."""
-    linecache.checkcache(str(path))
+def _remember(path: Path) -> str:
+    """Keep the text that runs, so that messages can quote it when no file can be opened any more; the text."""
+    linecache.cache.pop(str(path), None)  # a file of that name may have been read before, with another text
     lines = linecache.getlines(str(path))
     linecache.cache[str(path)] = (sum(map(len, lines)), None, lines, str(path))
+    return "".join(lines)
 
 
 def _run(loader: Any, module: ModuleType, path: Path) -> None:

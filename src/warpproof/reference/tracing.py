@@ -22,6 +22,7 @@ from warpproof.core import InputError, Span, Unsupported
 from warpproof.reference.arrays import BOOL, FLOAT, Array, DType, Reader, Tracer
 from warpproof.reference.elements import Index
 from warpproof.reference.facts import Facts
+from warpproof.reference.loading import SOURCE
 from warpproof.reference.loops import walk
 from warpproof.reference.manifest import Launch
 from warpproof.reference.namespace import traced_builtins, traced_value
@@ -349,6 +350,9 @@ def _rewritten(f: FunctionType) -> CodeType:
     for a in [*node.args.args, *node.args.kwonlyargs, node.args.kwarg, node.args.vararg]:
         if a is not None:
             a.annotation = None
+    loaded = f.__globals__.get(SOURCE)
+    if loaded is not None and loaded != "".join(linecache.getlines(f.__code__.co_filename)):
+        raise Unsupported(f"function {f.__name__}", "its source is not what runs: the file has changed since")
     node = Rewriter().visit(node)
     free = f.__code__.co_freevars
     outer = ast.parse(f"def __outer__({', '.join(free)}):\n    pass\n    return {f.__name__}")
