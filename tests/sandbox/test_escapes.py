@@ -94,7 +94,7 @@ while frame:
 raise ValueError(found)""",
     "classes of others": "raise ValueError([c.__init__.__globals__.get('os').environ for c in ().__class__.__base__."
                          "__subclasses__() if 'os' in getattr(c.__init__, '__globals__', {})][:3])",
-    "keys of the user": "raise ValueError(open('/root/.ssh/id_rsa').read(), open('/home').read())",
+    "keys of the user": "raise ValueError(open('/etc/shadow').read(), open('/home').read())",
     "an end of its own": "import atexit; atexit.register(print, 'GOT' 'IT'); raise SystemExit(0)",
     "an answer too deep": "import os; os.write(4, b'[' * 10_000_000 + b'\\n')",
     "an answer too wide": "import os; os.write(4, b'{\"result\": [' + b'[],' * 9_000_000 + b'0]}\\n')",
