@@ -71,6 +71,35 @@ def test_wrong_locks_for_the_whole_cta(parts: tuple[str, ...]) -> None:
     assert not proved(locked(*parts), column_sums)
 
 
+SOME = ("and.b32 %r30, %c, 1; setp.ne.s32 %p9, %r30, 0;", "setp.ge.s32 %p9, %g, %i_n;")
+BOTH = "or.pred %p10, %p1, %p9; @%p10 bra {0};"
+
+
+@pytest.mark.parametrize("which", SOME)
+def test_a_lock_that_some_ctas_do_not_take(which: str) -> None:
+    """All CTAs add to the sums, but only those of even number, or some by thread 0's own number, take the lock."""
+    first = LOAD.replace("@%p1 bra IN;", which + BOTH.format("IN"))
+    last = (BAR, BOTH.format("DONE"), FENCE, FREE)
+    assert not proved(locked(first, TAKE, FENCE, "IN: bar.sync 0;", ADD, *last), column_sums)
+
+
+@pytest.mark.parametrize(("which", "good"), [(SOME[0], True), ("setp.eq.s32 %p9, %c, 0;", False)])
+def test_only_ctas_that_take_the_lock_add(which: str, good: bool) -> None:
+    """CTAs of even number take the lock; those of even number, or all but the first, add to the sums."""
+    first = LOAD.replace("@%p1 bra IN;", SOME[0] + BOTH.format("IN"))
+    only = "{0} @%p9 bra OUT; {1} OUT:".format("" if good else which.replace("p9", "p11"), ADD)
+    if not good:
+        only = only.replace("@%p9", "@%p11")
+    kernel = locked(first, TAKE, FENCE, "IN: bar.sync 0;", only, BAR, BOTH.format("DONE"), FENCE, FREE)
+
+    def some(x: Any, lock: Any, y: Any, n: Any) -> dict[str, Any]:
+        number = np.arange(n)[:, None]
+        adds = number % 2 == 0 if good else number > 0
+        return {"y": y + np.where(adds, x, 0).sum(axis=0), "lock": np.zeros(1, np.uint32)}
+
+    assert proved(kernel, some) == good
+
+
 def test_a_lock_that_is_not_free_at_the_start() -> None:
     assert not proved(locked(*GOOD_LOCK, lock={}), column_sums)
 
@@ -189,6 +218,40 @@ def test_all_threads_wait_for_one_flag() -> None:
 ])
 def test_grid_barriers_by_atomics(parts: Any, good: bool) -> None:
     assert proved(grid(*([parts] if isinstance(parts, str) else parts)), mirrored) == good
+
+
+CHAIN = (("x", "ptr_in", "f32", ("n", "64")), ("buf", "ptr_inout", "f32", ("n", "64")),
+         ("first", "ptr_inout", "u32", ("n",)), ("second", "ptr_inout", "u32", ("n",)),
+         ("ticket", "ptr_inout", "u32", ("1",)), ("y", "ptr_out", "f32", ("n", "64")))
+CHAINED = """setp.ne.s32 %p1, %t, 0; @%p1 bra DRAWN;
+    atom.global.add.u32 %r3, [%a_ticket], 1; mov.u32 %r58, smem; st.shared.u32 [%r58], %r3;
+    DRAWN: bar.sync 0; mov.u32 %r58, smem; ld.shared.u32 %r4, [%r58]; div.u32 %r2, %r4, 3; rem.u32 %r5, %r4, 3;
+    shl.b32 %r6, %r2, 6; add.s32 %r7, %r6, %t; mul.wide.u32 %d20, %r7, 4; mul.wide.u32 %d21, %r2, 4;
+    add.s64 %d22, %a_x, %d20; add.s64 %d23, %a_buf, %d20; add.s64 %d24, %a_first, %d21; add.s64 %d28, %a_second, %d21;
+    add.s64 %d25, %a_y, %d20; sub.s32 %r9, 63, %t; add.s32 %r9, %r9, %r6; mul.wide.u32 %d26, %r9, 4;
+    add.s64 %d27, %a_buf, %d26; setp.eq.s32 %p2, %r5, 1; setp.eq.s32 %p3, %r5, 2; @%p3 bra TAKE; @%p2 bra GIVE;
+    @%p1 bra DONE; st.release.gpu.global.u32 [%d24], 1; bra DONE;
+    GIVE: ld.global.f32 %f1, [%d22]; mul.f32 %f1, %f1, %f1; st.global.f32 [%d23], %f1; bar.sync 0; @%p1 bra DONE;
+    ld.acquire.gpu.global.u32 %r11, [%d24]; setp.ne.s32 %p5, %r11, 0; @%p5 bra OUT;
+    M: FENCE ld.acquire.gpu.global.u32 %r12, [%d24]; setp.eq.s32 %p6, %r12, 0; @%p6 bra M;
+    OUT: st.RAISE.gpu.global.u32 [%d28], 1; bra DONE; TAKE: @%p1 bra HEARD;
+    L: ld.acquire.gpu.global.u32 %r10, [%d28]; setp.eq.s32 %p4, %r10, 0; @%p4 bra L; HEARD: bar.sync 0;
+    ld.global.f32 %f2, [%d27]; st.global.f32 [%d25], %f2;"""
+
+
+@pytest.mark.parametrize(("fence", "how", "good"), [
+    ("", "release", True), ("membar.gl;", "relaxed", False), ("", "relaxed", False),
+])
+def test_a_fence_that_the_first_turn_does_not_execute(fence: str, how: str, good: bool) -> None:
+    """Between its stores and its relaxed flag the middle CTA waits, with a fence in the loop but not in front of it."""
+    marks = {"buf": {"scratch": True}, **{k: {**ZERO, "scratch": True} for k in ("first", "second", "ticket")}}
+    kernel = Small(CHAINED.replace("FENCE", fence).replace("RAISE", how), CHAIN, ("n",), ("n >= 1", "n <= 100000"),
+                   ("3 * n",), extra=marks)
+
+    def later(x: Any, buf: Any, first: Any, second: Any, ticket: Any, n: Any) -> dict[str, Any]:
+        return {"y": np.square(x)[:, ::-1]}
+
+    assert proved(kernel, later) == good
 
 
 # ---------------------------------------------------------------------- last blocks

@@ -3,8 +3,9 @@
     ld.acquire r1, [p]; if r1 = v goto OUT; L: pause; ld.acquire r2, [p]; if r2 != v goto L; OUT:
 
 Both loads read the same place in the same way and end the wait by the same condition. Loads that do not end it tell
-nothing, so every execution is one of the loop alone, in which the load that ends the wait is the loop's. What the two
-turns leave in registers is not told apart, and counts as lost.
+nothing, so every execution is one of the loop alone, in which the load that ends the wait is the loop's. A loop with a
+fence is none: whoever ends the wait in the first turn has not executed it. What the two turns leave in registers is not
+told apart, and counts as lost.
 """
 
 from __future__ import annotations
@@ -49,7 +50,10 @@ def wait(crossing: Crossing, number: int, header: int) -> int:
         raise Unsupported("loop", "what comes before a waiting loop is not its first turn")
     first = polled[0]
     m.trace.sync[:] = [e for e in m.trace.sync if e is not first]
+    events = len(m.trace.sync)
     follows = m.loops.run(header)
+    if len(m.trace.sync) != events + 1:
+        raise Unsupported("loop", "a waiting loop does more in each turn than its first turn in front of it")
     _same(crossing, first, until, m.trace.sync[-1])
     before, turn = (m.kernel.code[b.start : b.stop] for b in (m.graph.blocks[number], m.graph.blocks[header]))
     load = next(k for k, x in enumerate(before) if crossing.crosses(x))

@@ -53,6 +53,9 @@ class Turnstiles(Cores):
         touched = [a for a in self.trace.accesses if a.lock == name]
         if [e.kind for e in events] != ["lock", "unlock"] or events[0].loops or not touched:
             return "the lock is accessed in other ways too, or nothing is done while it is held"
+        taken = self.shared(events[0].path)
+        if taken is not self.plain(events[0].path) or not all(self.facts.implied(a.path, taken) for a in touched):
+            return "a CTA may access what the lock protects without having taken it"
         data = {a.buffer for a in touched}
         if any(a.buffer in data and a.kind == "atomic" and a.lock != name for a in self.trace.accesses):
             return "what is updated under the lock is also updated without"
