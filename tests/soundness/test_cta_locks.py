@@ -87,9 +87,7 @@ def test_a_lock_that_some_ctas_do_not_take(which: str) -> None:
 def test_only_ctas_that_take_the_lock_add(which: str, good: bool) -> None:
     """CTAs of even number take the lock; those of even number, or all but the first, add to the sums."""
     first = LOAD.replace("@%p1 bra IN;", SOME[0] + BOTH.format("IN"))
-    only = "{0} @%p9 bra OUT; {1} OUT:".format("" if good else which.replace("p9", "p11"), ADD)
-    if not good:
-        only = only.replace("@%p9", "@%p11")
+    only = f"{which.replace('p9', 'p11')} @%p11 bra OUT; {ADD} OUT:"
     kernel = locked(first, TAKE, FENCE, "IN: bar.sync 0;", only, BAR, BOTH.format("DONE"), FENCE, FREE)
 
     def some(x: Any, lock: Any, y: Any, n: Any) -> dict[str, Any]:
